@@ -1,0 +1,65 @@
+# `make help` lists what there is. Python 3.11, git and make are all that is needed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3.11
+BIN := .venv/bin
+RUN := pipeline/python -m
+
+export MLFLOW_DISABLE_TELEMETRY := true
+export DO_NOT_TRACK := true
+export DVC_NO_ANALYTICS := true
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+.venv/installed: requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	touch $@
+
+.venv/installed-dev: .venv/installed requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	touch $@
+
+.PHONY: venv
+venv: .venv/installed ## The environment of pinned versions, in .venv
+
+.PHONY: repro repro-tacotron repro-wayback
+repro: venv ## The whole pipeline: recordings to speech, every training tracked
+	$(RUN) pipeline.params
+	$(BIN)/dvc repro
+	@$(RUN) pipeline.headline
+
+repro-tacotron: venv ## Text to speech alone
+	$(RUN) pipeline.params
+	$(BIN)/dvc repro synthesize_tacotron
+	@$(RUN) pipeline.headline
+
+repro-wayback: venv ## Next-symbol prediction alone
+	$(RUN) pipeline.params
+	$(BIN)/dvc repro synthesize_wayback
+	@$(RUN) pipeline.headline
+
+.PHONY: test test-all
+test: .venv/installed-dev ## The tests, some minutes
+	$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+test-all: .venv/installed-dev ## The tests, the long ones too
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint format
+lint: .venv/installed-dev ## Style and faults that need no run
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: .venv/installed-dev ## Formats the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: .venv/installed ## Compiles requirements*.in to pinned versions with hashes
+	$(PYTHON) -m venv .work/lock && .work/lock/bin/python -m pip install --quiet uv
+	.work/lock/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 requirements.in -o requirements.txt
+	.work/lock/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 requirements-dev.in -o requirements-dev.txt
