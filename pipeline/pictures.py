@@ -1,9 +1,11 @@
 """Pictures of sound, attention and training: PNG, or SVG for a path that ends so; the same input gives the same bytes.
 
-Backgrounds are transparent and the ink is a grey that reads on white and on black; colour maps are perceptually uniform.
+Backgrounds are transparent, the ink is a grey that reads on white and on black, colour maps are perceptually uniform.
 """
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib
@@ -13,19 +15,20 @@ from matplotlib import mlab
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from PIL import Image
 
 SOUND_MAP = "magma"
 ATTENTION_MAP = "viridis"
 INK = "#73777e"
-# Okabe and Ito 2008, "Color universal design": told apart by colour-blind eyes, and mid-toned enough for both backgrounds.
+# Okabe and Ito 2008, "Color universal design": told apart by colour-blind eyes, and mid-toned, for both backgrounds.
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 LINE_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 WIDTH_INCHES = 6.4
-DYNAMIC_RANGE_DB = 80.0
+DYNAMIC_RANGE_DB = 70.0
 ENVELOPE_COLUMNS = 1000
-MOST_LETTERS_SHOWN = 90
-FREQUENCY_TICKS_HZ = np.array([0, 250, 500, 1000, 2000, 4000, 8000, 16000])
+MOST_WORDS_SHOWN = 24
+FREQUENCY_TICKS_HZ = (250, 500, 1000, 2000, 4000, 8000, 16000)
 
 STYLE = {
     "font.family": ["DejaVu Sans"],
@@ -104,14 +107,13 @@ def draw_alignment(
         path: Where the picture goes.
         alignment: Attention weights [steps, symbols], each row a distribution.
         title: Title of the picture.
-        symbols: What stands at each position of the text, to name the rows; None numbers them.
+        symbols: What stands at each position of the text, to name its words; None numbers the positions.
         seconds_per_step: Duration of the frames that one decoder step makes.
     """
     _require_cells(alignment, "the alignment", "[steps, symbols]")
     step_count, symbol_count = alignment.shape
-    height = float(np.clip(0.9 + 0.105 * symbol_count, 2.6, 7.5))
 
-    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
     ax = figure.subplots()
     image = ax.imshow(
         np.asarray(alignment).T,
@@ -120,13 +122,13 @@ def draw_alignment(
         interpolation="nearest",
         cmap=ATTENTION_MAP,
         vmin=0.0,
-        vmax=1.0,
         extent=(0.0, step_count * seconds_per_step, -0.5, symbol_count - 0.5),
     )
     ax.set(title=title, xlabel="time (s)", ylabel="position in the text (symbols)")
-    if symbols is not None and symbol_count <= MOST_LETTERS_SHOWN:
-        ax.set_yticks(range(symbol_count), [_visible(symbol) for symbol in symbols])
-        ax.tick_params(axis="y", labelsize=min(8.0, 44.0 * height / symbol_count), length=0, pad=2)
+    words = _words(symbols or [])
+    if 0 < len(words) <= MOST_WORDS_SHOWN:
+        ax.set_yticks([middle for middle, _ in words], [word for _, word in words])
+        ax.set_ylabel("text")
     _colour_bar(figure, image, [ax], "attention weight")
     _save(figure, path)
 
@@ -208,8 +210,8 @@ def _require_cells(values: np.ndarray, name: str, axes: str) -> None:
 
 def _mel_ticks(ax: Axes, fmin: float, fmax: float) -> None:
     low, high = _mel(np.array([fmin, fmax]))
-    ticks = FREQUENCY_TICKS_HZ[(FREQUENCY_TICKS_HZ >= fmin) & (FREQUENCY_TICKS_HZ <= fmax)]
-    ax.set_yticks((_mel(ticks) - low) / (high - low), [f"{tick:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") for tick in ticks])
+    ticks = [tick for tick in FREQUENCY_TICKS_HZ if fmin <= tick <= fmax]
+    ax.set_yticks((_mel(np.array(ticks)) - low) / (high - low), [str(tick) for tick in ticks])
 
 
 def _mel(hertz: np.ndarray) -> np.ndarray:
@@ -219,8 +221,15 @@ def _mel(hertz: np.ndarray) -> np.ndarray:
     return np.where(hertz < 1000.0, 3.0 * hertz / 200.0, above)
 
 
-def _visible(symbol: str) -> str:
-    return "\N{OPEN BOX}" if symbol == " " else symbol.replace("$", r"\$")
+def _words(symbols: Sequence[str]) -> list[tuple[float, str]]:
+    """The runs of symbols between spaces, each with the position of its middle."""
+    words = []
+    for is_word, run in groupby(enumerate(symbols), key=lambda item: item[1] != " "):
+        positions, letters = zip(*run, strict=True)
+        if is_word:
+            joint = "\N{THIN SPACE}" if max(map(len, letters)) > 1 else ""
+            words.append(((positions[0] + positions[-1]) / 2.0, joint.join(letters).replace("$", r"\$")))
+    return words
 
 
 def _envelope(waveform: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -230,7 +239,7 @@ def _envelope(waveform: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.nd
 
 
 def _spectrogram(waveform: np.ndarray, sample_rate: int) -> tuple[np.ndarray, float]:
-    """Levels [bins, frames] in dB below the loudest cell, over windows of 32 ms at every 8 ms, and the highest frequency (kHz)."""
+    """Levels [bins, frames] in dB below the loudest cell, of 32 ms at every 8 ms, and the highest frequency (kHz)."""
     window = 2 * (int(0.032 * sample_rate) // 2)
     power, _, _ = mlab.specgram(
         np.pad(waveform, window // 2), NFFT=window, Fs=sample_rate, noverlap=window - window // 4, mode="psd"
@@ -247,9 +256,8 @@ def _limit_spikes(ax: Axes, values: np.ndarray) -> None:
     limit = 6.0 * float(np.percentile(values, 95))
     if 0.0 < limit < values.max():
         ax.set_ylim(top=limit)
-        ax.text(
-            0.5, 0.97, f"spikes up to {values.max():.3g} are cut off", transform=ax.transAxes, ha="center", va="top", size=8
-        )
+        note = f"spikes up to {values.max():.3g} are cut off"
+        ax.text(0.5, 0.97, note, transform=ax.transAxes, ha="center", va="top", size=8)
 
 
 def _colour_bar(figure: Figure, image: AxesImage, axes: list[Axes], label: str) -> None:
@@ -258,5 +266,10 @@ def _colour_bar(figure: Figure, image: AxesImage, axes: list[Axes], label: str) 
 
 
 def _save(figure: Figure, path: Path) -> None:
-    metadata = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
-    figure.savefig(path, dpi=150, metadata=metadata)
+    """Writes the picture without a date or a program's version; a PNG with a palette, which is four times smaller."""
+    if path.suffix == ".svg":
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        return
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png", dpi=150)
+    Image.open(drawn).quantize(256, method=Image.Quantize.FASTOCTREE).save(path, format="png", optimize=True)
