@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pathspec
 
 from pipeline.errors import InputError
-from pipeline.params import _read_yaml as read_yaml
+from pipeline.params import read_yaml
 
 GRAPH = "dvc.yaml"
 PARAMS = "params.yaml"

@@ -59,7 +59,9 @@ class Part(SimpleNamespace):
     """Some keys of a section."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'{name}' is not among this section's keys that {GRAPH} declares: {', '.join(vars(self))}")
+        raise AttributeError(
+            f"'{name}' is not among this section's keys that {GRAPH} declares: {', '.join(vars(self))}"
+        )
 
 
 def load_params(stage_name: str, folder: Path = Path()) -> StageParams:
@@ -69,7 +71,7 @@ def load_params(stage_name: str, folder: Path = Path()) -> StageParams:
         InputError: A file is not YAML, or a parameter is missing, unknown, of another type or out of range.
     """
     checked = check_params(folder)
-    stages = _read_yaml(folder / GRAPH)["stages"]
+    stages = read_yaml(folder / GRAPH)["stages"]
     params = StageParams()
     for declared in stages[stage_name]["params"]:
         section_name, _, key = declared.partition(".")
@@ -89,7 +91,7 @@ def check_params(folder: Path = Path()) -> BaseModel:
     Raises:
         InputError: A file is not YAML, or a parameter is missing, unknown, of another type or out of range.
     """
-    return _validate(_all_sections(), _read_yaml(folder / PARAMS), str(PARAMS))
+    return _validate(_all_sections(), read_yaml(folder / PARAMS), str(PARAMS))
 
 
 def load_runtime(folder: Path = Path()) -> Runtime:
@@ -100,7 +102,7 @@ def load_runtime(folder: Path = Path()) -> Runtime:
     """
     root = Path(os.environ.get("DVC_ROOT", folder))
     path = next((path for path in (folder / RUNTIME, root / RUNTIME) if path.exists()), None)
-    settings = _read_yaml(path) if path else {}
+    settings = read_yaml(path) if path else {}
     names = {ENVIRONMENT_PREFIX + name.upper(): name for name in Runtime.model_fields}
     parse = YAML(typ="safe", pure=True).load
     settings |= {name: parse(os.environ[variable]) for variable, name in names.items() if variable in os.environ}
@@ -135,11 +137,18 @@ def _all_sections() -> type[BaseModel]:
 
 def _section_class(name: str) -> type[Section]:
     module = importlib.import_module(f"pipeline.sections.{name}")
-    defined = [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
+    defined = [
+        value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__
+    ]
     return [value for value in defined if issubclass(value, Section)][-1]
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML 1.2 file.
+
+    Raises:
+        InputError: The file is missing, is not YAML, or holds no mapping.
+    """
     if not path.exists():
         raise InputError(f"{path} is not here: run commands from the repository's root, or restore it with git")
     try:
