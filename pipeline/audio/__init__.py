@@ -1,0 +1,1 @@
+"""Recordings: reading and writing, level, log-mel analysis and back, quantisation."""
