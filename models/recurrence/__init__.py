@@ -1,0 +1,1 @@
+"""Recurrent unrolls over many steps, with gradients written by hand."""

@@ -1,0 +1,1 @@
+"""Tacotron 2 (Shen et al. 2018): symbols in, log-mel frames out."""
