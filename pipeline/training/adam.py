@@ -1,4 +1,4 @@
-"""Adam (Kingma & Ba 2015), with epsilon added to the square root of the raw second moment ("epsilon hat", their section 2)."""
+"""Adam (Kingma & Ba 2015), in the form with "epsilon hat" at the end of their section 2."""
 
 from collections.abc import Mapping, Sequence
 

@@ -92,7 +92,7 @@ class _Loop:
         self.history: list[Row] = []
         self.sums: dict[str, float] = {}
         self.summed = 0
-        self.published_step = 0
+        self.saved_step = self.published_step = 0
 
     def restore(self) -> None:
         """Takes up the newest whole checkpoint, and logs its history: what the run has already is not logged again."""
@@ -119,7 +119,7 @@ class _Loop:
                     self._save()
                     self.run.log_text(f"stopped by {interruption.signal.name} after step {self.step}\n", "stopped.txt")
                     interruption.raise_noted()
-        if total and not checkpoints.folder_of(self.folder, self.step).exists():
+        if self.saved_step != self.step:
             self._save()
 
     def validate_last(self) -> None:
@@ -131,8 +131,10 @@ class _Loop:
         """Gives the learner the weights of the best or of the last checkpoint, as the parameters say."""
         best = self.plateau.best_step
         self.published_step = best if self.training.published_checkpoint == "best" and best else self.step
-        if self.published_step != self.step:
-            self._take_weights(checkpoints.load(checkpoints.folder_of(self.folder, self.published_step)))
+        for step in dict.fromkeys((best, self.step, self.published_step)):
+            if step:
+                self._take_weights(checkpoints.load(checkpoints.folder_of(self.folder, step)))
+                self._log_checkpoint(step)
         self.run.set_tags({"published_step": str(self.published_step), "best_step": str(best)})
 
     def _advance(self, take_step: Callable[..., StepOutcome], batch: Batch) -> None:
@@ -155,8 +157,11 @@ class _Loop:
         self._record(row)
         if validated:
             self._look_at(row["valid_loss"])
-        if self.step % self.training.checkpoint_interval == 0 or self.plateau.best_step == self.step:
+        periodic = self.step % self.training.checkpoint_interval == 0
+        if periodic or self.plateau.best_step == self.step:
             self._save()
+        if periodic:
+            self._log_checkpoint(self.step)
 
     def _batches(self, count: int) -> Iterator[Batch]:
         return prefetch(self.learner, self.position, count) if count > 0 else iter(())
@@ -208,16 +213,18 @@ class _Loop:
             "sums": self.sums,
             "summed": self.summed,
         }
-        folder = checkpoints.save(self.folder, Checkpoint(self.step, self._tensors(), facts))
-        self._log_checkpoint(folder)
+        checkpoints.save(self.folder, Checkpoint(self.step, self._tensors(), facts))
+        self.saved_step = self.step
         checkpoints.prune(self.folder, self.training.checkpoint_count, self.plateau.best_step)
 
-    def _log_checkpoint(self, folder: Path) -> None:
-        figures = next((row for row in reversed(self.history) if "valid_loss" in row), {})
-        shown = {name: value for name, value in figures.items() if name.startswith("valid_")}
-        weights = self.folder / "weights.safetensors"
+    def _log_checkpoint(self, step: int) -> None:
+        """Sends the weights, which the learner must hold now, with the figures of that step."""
+        row = next((row for row in self.history if row["step"] == step), {})
+        figures = {name: value for name, value in row.items() if name.startswith("valid_")}
+        weights = self.folder / "checkpoint" / "weights.safetensors"
+        weights.parent.mkdir(exist_ok=True)
         write_weights(weights, {**self.learner.variables, **self.learner.statistics})
-        self.run.log_checkpoint(weights, self.step, shown)
+        self.run.log_checkpoint(weights, step, figures)
         weights.unlink()
 
     def _tensors(self) -> dict[str, np.ndarray]:
@@ -240,7 +247,7 @@ class _Loop:
             self.state, [tf.constant(carried[str(index)]) for index in range(len(carried))]
         )
         self.position = _group(checkpoint, "position") or None
-        self.step = checkpoint.step
+        self.step = self.saved_step = checkpoint.step
         self.plateau = Plateau(**checkpoint.facts["plateau"])
         self.history = checkpoint.facts["history"]
         self.sums, self.summed = checkpoint.facts["sums"], checkpoint.facts["summed"]
@@ -279,8 +286,14 @@ def make_step(learner: Learner, adam: Adam, clip_norm: float | None) -> Callable
     carried = tf.nest.map_structure(lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype), learner.initial_state)
     scalars = (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float64), tf.TensorSpec([], tf.bool))
 
-    @tf.function(input_signature=(dict(learner.signature), carried, *scalars))
-    def take_step(arrays, state, step, rate, with_magnitudes):  # noqa: ANN001, ANN202
+    def update(gradients, rate, step, statistics):
+        adam.apply(gradients, rate, step)
+        for name, value in statistics.items():
+            learner.statistics[name].assign(value)
+        return tf.no_op()
+
+    @tf.function(input_signature=(dict(learner.signature), carried, *scalars), autograph=False)
+    def take_step(arrays, state, step, rate, with_magnitudes):
         with tf.GradientTape() as tape:
             result = learner.loss(arrays, state, step)
             objective = result.loss + learner.penalty()
@@ -293,10 +306,7 @@ def make_step(learner: Learner, adam: Adam, clip_norm: float | None) -> Callable
             applied = [gradient * scale for gradient in gradients]
         else:
             applied = gradients
-        if finite:
-            adam.apply(applied, rate, step)
-            for name, value in result.statistics.items():
-                learner.statistics[name].assign(value)
+        tf.cond(finite, lambda: update(applied, rate, step, result.statistics), tf.no_op)
         magnitudes = tf.cond(
             with_magnitudes,
             lambda: tf.stack([mean_log_abs(variables), mean_log_abs(gradients)]),

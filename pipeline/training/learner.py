@@ -12,7 +12,7 @@ class Batch(NamedTuple):
 
     Attributes:
         arrays: The model's inputs, of the shapes and types in the learner's `signature`.
-        position: Small arrays of fixed shapes and types that suffice to make the next batch; they go into the checkpoint.
+        position: Small arrays of fixed shapes that suffice to make the next batch; they go into the checkpoint.
         items: Ids of the utterances or sequences in it, for error messages.
     """
 
@@ -44,7 +44,7 @@ class Learner(Protocol):
         variables: What is trained, by stable name ("encoder/conv_0/kernel"), always in the same order.
         statistics: What is kept with the weights but not trained (batch norm's moving averages), by stable name.
         signature: Shape and type of each array of a batch, None where the size varies; a step is traced once for it.
-        initial_state: State before the first batch: a nested structure of tensors of fixed shapes, `()` if none is carried.
+        initial_state: State before the first batch: nested tensors of fixed shapes, `()` if none is carried.
     """
 
     variables: Mapping[str, tf.Variable]
@@ -53,7 +53,7 @@ class Learner(Protocol):
     initial_state: Any
 
     def loss(self, arrays: Mapping[str, tf.Tensor], state: Any, step: tf.Tensor) -> StepResult:
-        """The loss of a batch, traced into a graph. `step` (int64 scalar, 0 at first) seeds noise and drives schedules."""
+        """The loss of a batch, traced into a graph; `step` (int64, 0 at first) seeds noise and drives schedules."""
 
     def penalty(self) -> tf.Tensor:
         """Scalar added to the loss for the gradient only (weight decay); never part of the reported loss."""
@@ -62,4 +62,4 @@ class Learner(Protocol):
         """Endless batches from the start (None) or from the position that a batch carried."""
 
     def validate(self) -> dict[str, float]:
-        """Figures on the validation split with the present weights, among them `loss` and `error`; logged under `valid_<name>`."""
+        """Figures on the validation split with the present weights, among them `loss` and `error`; logged as `valid_*`."""

@@ -33,7 +33,7 @@ def batch_table(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_history(path: Path, history: Sequence[Row]) -> None:
-    """One row a logged step, a column a figure; magnitudes of single parameters are left to write_magnitudes."""
+    """One row a logged step, a column a figure; magnitudes of single parameters are left out."""
     rows = [{name: value for name, value in row.items() if "/" not in name} for row in history]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="", encoding="utf-8") as file:
