@@ -131,10 +131,9 @@ class _Loop:
         """Gives the learner the weights of the best or of the last checkpoint, as the parameters say."""
         best = self.plateau.best_step
         self.published_step = best if self.training.published_checkpoint == "best" and best else self.step
-        for step in dict.fromkeys((best, self.step, self.published_step)):
-            if step:
-                self._take_weights(checkpoints.load(checkpoints.folder_of(self.folder, step)))
-                self._log_checkpoint(step)
+        for step in sorted({best or self.step, self.step}, key=lambda step: step == self.published_step):
+            self._take_weights(checkpoints.load(checkpoints.folder_of(self.folder, step)))
+            self._log_checkpoint(step)
         self.run.set_tags({"published_step": str(self.published_step), "best_step": str(best)})
 
     def _advance(self, take_step: Callable[..., StepOutcome], batch: Batch) -> None:
