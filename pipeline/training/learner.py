@@ -62,4 +62,4 @@ class Learner(Protocol):
         """Endless batches from the start (None) or from the position that a batch carried."""
 
     def validate(self) -> dict[str, float]:
-        """Figures on the validation split with the present weights, `loss` and `error` among them; logged as `valid_*`."""
+        """Figures on the validation split with the present weights, `loss` and `error` among them."""
