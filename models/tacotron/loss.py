@@ -7,15 +7,22 @@ import tensorflow as tf
 from models.tacotron.tacotron import Outputs
 
 
-class LossWeights(NamedTuple):
-    """Attributes:
-    squared, absolute: Of the squared and the absolute difference of frames (Shen et al. 2018 has the squared alone).
-    stop: Of the stop token's cross entropy.
+class Objective(NamedTuple):
+    """What training minimises.
+
+    Attributes:
+        squared_weight, absolute_weight: Of the squared and the absolute difference of frames, before and after the
+            post-net (Shen et al. 2018 has the squared alone).
+        stop_weight: Of the stop token's cross entropy.
+        stop_frames: Frames after the last real one in which stop is taught; they must fit into the padding.
+        guide_width: Deviation of the diagonal to which attention is guided, as a share of the length.
     """
 
-    squared: float
-    absolute: float
-    stop: float
+    squared_weight: float
+    absolute_weight: float
+    stop_weight: float
+    stop_frames: int
+    guide_width: float
 
 
 class Sums(NamedTuple):
@@ -24,6 +31,7 @@ class Sums(NamedTuple):
     Attributes:
         squared_before, squared_after: Squared difference of the frames before and after the post-net.
         absolute_before, absolute_after: Absolute difference.
+        error: Absolute difference after the post-net in the units of the recordings' frames.
         stop: Cross entropy of the stop token.
         guide: Attention far from the diagonal.
         frames, steps, stop_steps: Numbers of frames, of decoder steps, and of steps in which stop is taught.
@@ -33,6 +41,7 @@ class Sums(NamedTuple):
     squared_after: tf.Tensor
     absolute_before: tf.Tensor
     absolute_after: tf.Tensor
+    error: tf.Tensor
     stop: tf.Tensor
     guide: tf.Tensor
     frames: tf.Tensor
@@ -45,22 +54,22 @@ def sums(
     frames: tf.Tensor,
     frame_counts: tf.Tensor,
     symbol_counts: tf.Tensor,
-    stop_frames: int,
-    guide_width: float,
+    deviation: tf.Tensor,
+    objective: Objective,
 ) -> Sums:
     """All sums of a batch.
 
     Args:
         outputs: Of the model.
-        frames: Targets [batch, frames, n_mels].
+        frames: Targets [batch, frames, n_mels], normalised.
+        deviation: What they were divided by [n_mels].
         frame_counts, symbol_counts: [batch].
-        stop_frames: Frames after the last real one in which stop is taught; they must fit into the padding.
-        guide_width: Standard deviation of the diagonal, as a share of the length.
+        objective: What is minimised.
     """
     dtype = frames.dtype
     factor = tf.shape(frames)[1] // tf.shape(outputs.stop_logits)[1]
     step_counts = _steps(frame_counts, factor)
-    stop_counts = _steps(frame_counts + stop_frames, factor)
+    stop_counts = _steps(frame_counts + objective.stop_frames, factor)
     real = tf.sequence_mask(frame_counts, tf.shape(frames)[1])
     before, after = (_difference(frames, predicted, real) for predicted in (outputs.frames, outputs.refined))
     return Sums(
@@ -68,21 +77,22 @@ def sums(
         squared_after=_frame_sums(tf.square(after)),
         absolute_before=_frame_sums(tf.abs(before)),
         absolute_after=_frame_sums(tf.abs(after)),
+        error=_frame_sums(tf.abs(after) * deviation),
         stop=stop_sums(outputs.stop_logits, step_counts, stop_counts),
-        guide=guide_sums(outputs.alignments, step_counts, symbol_counts, guide_width),
+        guide=guide_sums(outputs.alignments, step_counts, symbol_counts, objective.guide_width),
         frames=tf.cast(frame_counts, dtype),
         steps=tf.cast(step_counts, dtype),
         stop_steps=tf.cast(stop_counts, dtype),
     )
 
 
-def total(parts: Sums, weights: LossWeights, guide_weight: tf.Tensor | float) -> tf.Tensor:
+def total(parts: Sums, objective: Objective, guide_weight: tf.Tensor | float) -> tf.Tensor:
     """The loss: of each utterance where the sums are [batch], of all together where they were added up."""
     squared = parts.squared_before + parts.squared_after
     absolute = parts.absolute_before + parts.absolute_after
     return (
-        (weights.squared * squared + weights.absolute * absolute) / parts.frames
-        + weights.stop * parts.stop / parts.stop_steps
+        (objective.squared_weight * squared + objective.absolute_weight * absolute) / parts.frames
+        + objective.stop_weight * parts.stop / parts.stop_steps
         + guide_weight * parts.guide / parts.steps
     )
 

@@ -1,0 +1,19 @@
+"""How Tacotron 2 is measured."""
+
+from typing import Annotated
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from pipeline.sections.base import Section
+from pipeline.sections.training import Rate
+
+
+class EvaluateTacotron(Section):
+    """Free running ends at the stop threshold or at the cap. Pictures are of the first test utterances."""
+
+    batch_size: PositiveInt
+    prenet_dropout: Rate
+    stop_threshold: Annotated[float, Field(gt=0.0, lt=1.0)]
+    max_seconds: PositiveFloat
+    picture_count: NonNegativeInt
+    threads: PositiveInt

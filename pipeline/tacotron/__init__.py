@@ -1,0 +1,1 @@
+"""Tacotron at the edge: its batches, its training, its figures, its speech."""

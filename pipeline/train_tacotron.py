@@ -1,0 +1,52 @@
+"""Stage train_tacotron: log-mel frames and symbols -> one trained model and its history."""
+
+from pathlib import Path
+
+from pipeline import stage, tracking
+from pipeline.audio.mel import MelSettings
+from pipeline.outputs import new_folder
+from pipeline.params import load_params
+from pipeline.shards import open_mels
+from pipeline.tacotron.features import check_features, check_split, scale_of
+from pipeline.tacotron.learner import TacotronLearner, objective_of
+from pipeline.tacotron.trained import VOCABULARY, About, build, settings_from, write_trained
+from pipeline.text import Vocabulary
+from pipeline.training.device import set_up_device
+from pipeline.training.fit import fit
+from pipeline.training.state import open_state
+from pipeline.training.summary import write_history
+
+STAGE = "train_tacotron"
+
+
+def main(mels: Path, vocabulary: Path, trained: Path, run: Path) -> None:
+    """Trains Tacotron 2 on the training split of `mels`."""
+    params = load_params(STAGE)
+    set_up_device(params.train_tacotron.threads)
+
+    features = open_mels(mels)
+    symbols = Vocabulary.load(vocabulary / VOCABULARY)
+    check_features(features.manifest, symbols, params.audio, params.mels)
+    train, validation = features.split("train"), features.split("validation")
+    check_split(train, "train")
+    check_split(validation, "validation")
+
+    audio, scale = MelSettings.from_section(params.audio), scale_of(features.manifest)
+    settings = settings_from(params.train_tacotron, symbols.size, audio.n_mels)
+    objective = objective_of(params.train_tacotron)
+    model, variables = build(settings, params.seed)
+    learner = TacotronLearner(model, variables, train, validation, scale, params.train_tacotron, params.seed)
+    with open_state(STAGE) as state, tracking.training_run(STAGE, params, state) as tracked:
+        fitted = fit(learner, params.train_tacotron, tracked, state)
+        about = About(
+            settings, audio, scale, objective, int(train.symbol_counts.max()), int(train.frame_counts.max())
+        )
+        with new_folder(trained) as folder:
+            write_trained(folder, variables, about, vocabulary / VOCABULARY)
+            write_history(folder / "history.csv", fitted.history)
+        tracked.log_artifact(trained, folder="model")
+        tracked.write_id(run)
+
+
+if __name__ == "__main__":
+    stage.run(main)
