@@ -1,0 +1,91 @@
+"""Whatever stops a training, the next `dvc repro` goes on to the same bytes, in the same run."""
+
+import random
+import signal
+import time
+
+import pytest
+from conftest import make_repository, stop
+from mlflow import MlflowClient
+
+pytestmark = pytest.mark.xdist_group("end_to_end")
+
+HALVES = ("tacotron", "wayback")
+STEPS = 40
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+SECONDS_TO_START = 120
+
+
+@pytest.fixture(scope="module", params=HALVES)
+def half(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def repository(half, tmp_path_factory):
+    """A repository with a training long enough to be hit in the middle, which has run once undisturbed."""
+    made = make_repository(tmp_path_factory.mktemp("interruption") / half)
+    made.set_params({f"train_{half}.max_step_count": STEPS, f"train_{half}.checkpoint_interval": 3})
+    made.dvc("repro", f"train_{half}")
+    return made
+
+
+def newest_step(folder) -> int:
+    steps = [int(path.name[5:]) for path in folder.glob(".work/train_*/checkpoints/step-*")]
+    return max(steps, default=0)
+
+
+def wait_for_step(repository, process, step) -> None:
+    """Until the training has a checkpoint of that step, or has ended."""
+    until = time.monotonic() + SECONDS_TO_START
+    while newest_step(repository.folder) < step and process.poll() is None:
+        assert time.monotonic() < until, "the training does not start"
+
+
+def interrupted_repro(repository, half, number, step) -> None:
+    process = repository.start("repro", "-f", "-s", f"train_{half}")
+    wait_for_step(repository, process, step)
+    assert process.poll() is None, "the training ended before it was hit"
+    stop(process, number)
+
+
+def check_same(repository, half, expected) -> None:
+    """The training goes on from where it was, to the same outputs, in one run with one value a step."""
+    before = newest_step(repository.folder)
+    printed = repository.dvc("repro", "-f", "-s", f"train_{half}")
+    assert f"{STEPS - before} steps to do" in printed
+    assert repository.hashes()[f"data/train_{half}"] == expected
+    client = MlflowClient(f"sqlite:///{repository.folder}/mlflow.db")
+    run_id = repository.read(f"data/runs/train_{half}.json")["run_id"]
+    assert client.get_run(run_id).info.status == "FINISHED"
+    for name in ("train_loss", "valid_loss"):
+        steps = [point.step for point in client.get_metric_history(run_id, name)]
+        assert steps == sorted(set(steps)), name
+        assert steps[-1] == STEPS
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_a_training_that_was_hit_goes_on_to_the_same_bytes(repository, half, number):
+    expected = repository.hashes()[f"data/train_{half}"]
+    interrupted_repro(repository, half, number, step=9)
+    check_same(repository, half, expected)
+
+
+@pytest.mark.long
+def test_twenty_hits_at_random_points_change_nothing(repository, half):
+    expected = repository.hashes()[f"data/train_{half}"]
+    points = random.Random(1)
+    hits = 0
+    while hits < 20:
+        process = repository.start("repro", "-f", "-s", f"train_{half}")
+        for _ in range(4):
+            wait_for_step(repository, process, points.randrange(0, STEPS - 3))
+            time.sleep(points.random())
+            if process.poll() is not None:
+                break
+            stop(process, points.choice(SIGNALS))
+            hits += 1
+            process = repository.start("repro", "-f", "-s", f"train_{half}")
+        process.communicate()
+        assert process.returncode == 0
+        assert repository.hashes()[f"data/train_{half}"] == expected

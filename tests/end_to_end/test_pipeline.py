@@ -1,0 +1,192 @@
+"""The whole chain through the real DVC, SQLite and MLflow, on a corpus of a few utterances."""
+
+import csv
+import math
+import wave
+
+import pytest
+from conftest import make_repository
+from mlflow import MlflowClient
+
+pytestmark = pytest.mark.xdist_group("end_to_end")
+
+HALVES = ("tacotron", "wayback")
+
+
+@pytest.fixture(scope="module")
+def runs(trained):
+    """The trainings' runs by stage, and a client of their store."""
+    client = MlflowClient(f"sqlite:///{trained.folder}/mlflow.db")
+    experiment = client.get_experiment_by_name("reprise")
+    found = client.search_runs([experiment.experiment_id])
+    return client, {run.data.tags["dvc.stage"]: run for run in found}
+
+
+def test_every_stage_leaves_its_output_and_nothing_half_written(trained):
+    for path in trained.hashes():
+        assert (trained.folder / path).exists(), path
+    assert list((trained.folder / "data").rglob(".partial.*")) == []
+    assert list((trained.folder / ".work").glob("train_*")) == []
+
+
+def test_a_second_repro_runs_nothing(trained):
+    printed = trained.dvc("repro")
+    assert "Running stage" not in printed
+    assert trained.dvc("status").strip() == "Data and pipelines are up to date."
+
+
+def test_kept_and_rejected_make_all_rows(trained):
+    with (trained.folder / "data/prepare/utterances.csv").open(encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    with (trained.folder / "data/prepare/rejects.csv").open(encoding="utf-8") as file:
+        rejected = list(csv.DictReader(file))
+    rows = (trained.folder / "data/corpora/allison/metadata.csv").read_text(encoding="utf-8").splitlines()
+    assert len(kept) + len(rejected) == len(rows)
+    assert {row["split"] for row in kept} == {"train", "validation", "test"}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_metrics_are_plain_finite_numbers(trained, half):
+    metrics = trained.read(f"data/metrics/evaluate_{half}.json")
+    assert {"test_loss", "test_error"} <= metrics.keys()
+    assert all(isinstance(value, (int, float)) and math.isfinite(value) for value in metrics.values())
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_every_sample_is_a_sound_with_its_attribution_beside_it(trained, half):
+    folder = trained.folder / f"data/synthesize_{half}"
+    samples = trained.read(f"data/synthesize_{half}/samples.json")
+    assert samples
+    for sample in samples:
+        with wave.open(str(folder / sample["file"])) as sound:
+            assert sound.getnframes() > 100
+    if half == "wayback":
+        assert (folder / "ATTRIBUTION.md").exists()
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_training_is_one_run_with_its_declared_parameters_and_curves(trained, runs, half):
+    client, by_stage = runs
+    run = by_stage[f"train_{half}"]
+    assert run.info.status == "FINISHED"
+    assert run.info.run_id == trained.read(f"data/runs/train_{half}.json")["run_id"]
+    assert run.data.params[f"train_{half}.clip_norm"] == "1.0"
+    assert run.data.params["seed"] == "1"
+    assert run.data.tags["git.commit"] == trained.git("rev-parse", "HEAD").strip()
+    for name in ("train_loss", "train_error", "valid_loss", "valid_error", "learning_rate", "gradient_norm"):
+        steps = [point.step for point in client.get_metric_history(run.info.run_id, name)]
+        assert steps == ([4, 8] if name.startswith("valid") else [2, 4, 6, 8]), name
+    assert any(name.startswith("meanlogabs/") for name in run.data.metrics)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_evaluation_and_synthesis_add_to_the_training_s_run(trained, runs, half):
+    client, by_stage = runs
+    run = by_stage[f"train_{half}"]
+    metrics = trained.read(f"data/metrics/evaluate_{half}.json")
+    assert run.data.metrics["test_loss"] == pytest.approx(metrics["test_loss"])
+    top = {item.path for item in client.list_artifacts(run.info.run_id)}
+    assert {f"evaluate_{half}", f"synthesize_{half}", "checkpoints", "tensorboard"} <= top
+    sounds = [item.path for item in client.list_artifacts(run.info.run_id, f"synthesize_{half}")]
+    assert any(path.endswith(".wav") for path in sounds)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_the_best_checkpoint_is_found_by_mlflow_s_own_search(trained, runs, half):
+    client, by_stage = runs
+    run = by_stage[f"train_{half}"]
+    ranked = client.search_logged_models(
+        [run.info.experiment_id], order_by=[{"field_name": "metrics.valid_loss", "ascending": True}]
+    )
+    ours = [model for model in ranked if model.source_run_id == run.info.run_id]
+    lowest = min(point.value for point in client.get_metric_history(run.info.run_id, "valid_loss"))
+    assert ours[0].metrics[0].value == pytest.approx(lowest)
+
+
+def test_what_changes_no_result_runs_nothing(trained):
+    path = trained.folder / "runtime.yaml"
+    path.write_text("workers: 1\nui_port: 5999\ntracking_timeout: 5.0\n", encoding="utf-8")
+    try:
+        assert trained.dvc("status").strip() == "Data and pipelines are up to date."
+    finally:
+        path.unlink()
+
+
+def changed_stages(repository) -> set[str]:
+    """The stages that DVC would run, those that follow included."""
+    printed = repository.dvc("repro", "--dry")
+    return {line.split("'")[1] for line in printed.splitlines() if line.startswith("Running stage")}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("synthesize_tacotron.sentences", ["Hello."], {"synthesize_tacotron", "report"}),
+        ("report.title", "Another title", {"report"}),
+        (
+            "train_wayback.clip_norm",
+            0.5,
+            {"train_wayback", "evaluate_wayback", "synthesize_wayback", "report"},
+        ),
+    ],
+)
+def test_a_changed_parameter_runs_what_depends_on_it_and_no_more(trained, name, value, expected):
+    path = trained.folder / "params.yaml"
+    before = path.read_bytes()
+    trained.set_params({name: value})
+    try:
+        assert changed_stages(trained) == expected
+    finally:
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("pipeline/audio/griffin_lim.py", {"synthesize_tacotron", "report"}),
+        ("models/wayback/schedule.py", {"train_wayback", "evaluate_wayback", "synthesize_wayback", "report"}),
+        ("pipeline/tracking/run.py", set()),
+    ],
+)
+def test_an_edited_module_runs_the_stages_that_import_it_and_no_others(trained, module, expected):
+    path = trained.folder / module
+    before = path.read_bytes()
+    path.write_bytes(before + b"# edited\n")
+    try:
+        assert changed_stages(trained) == expected
+    finally:
+        path.write_bytes(before)
+
+
+def test_repeating_a_training_gives_the_same_bytes_in_a_new_run(trained):
+    before, run = trained.hashes(), trained.read("data/runs/train_wayback.json")
+    printed = trained.dvc("repro", "-f", "-s", "train_wayback")
+    assert "8/8 steps" in printed
+    after, repeated = trained.hashes(), trained.read("data/runs/train_wayback.json")
+    assert repeated["run_key"] != run["run_key"]
+    assert {path for path in before if before[path] != after[path]} == {"data/runs/train_wayback.json"}
+    trained.dvc("repro")
+
+
+def test_outputs_are_equal_with_tracking_off(trained):
+    before = trained.hashes()
+    for stage in ("train_tacotron", "evaluate_tacotron", "synthesize_tacotron"):
+        trained.dvc("repro", "-f", "-s", stage, REPRISE_TRACKING="off")
+    after = trained.hashes()
+    assert {path for path in before if before[path] != after[path]} == {"data/runs/train_tacotron.json"}
+
+
+@pytest.mark.long
+def test_a_temporary_experiment_lands_in_the_same_store(tmp_path):
+    repository = make_repository(tmp_path / "another one")
+    repository.dvc("repro", "train_wayback")
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "trained")
+    repository.dvc("exp", "run", "--temp", "-n", "clipped", "-S", "train_wayback.clip_norm=0.5", "train_wayback")
+    client = MlflowClient(f"sqlite:///{repository.folder}/mlflow.db")
+    found = client.search_runs([client.get_experiment_by_name("reprise").experiment_id])
+    assert {run.data.params["train_wayback.clip_norm"] for run in found} == {"1.0", "0.5"}
+    for run in found:
+        assert run.info.status == "FINISHED"
+        for item in client.list_artifacts(run.info.run_id, "checkpoints"):
+            assert client.download_artifacts(run.info.run_id, item.path, str(tmp_path))
