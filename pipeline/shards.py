@@ -104,7 +104,9 @@ class ShardWriter:
     def __enter__(self) -> "ShardWriter":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for _, writers in self._open.values():
             _close(writers)
         self._index_file.close()
@@ -284,7 +286,9 @@ def _read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     manifest = json.loads(path.read_text(encoding="utf-8"))
     found = (manifest.get("content"), manifest.get("format"))
     if found != (kind, FORMAT):
-        raise InputError(f"{path} describes {found[0]} of format {found[1]}, not {kind} of format {FORMAT}: dvc repro {kind}")
+        raise InputError(
+            f"{path} describes {found[0]} of format {found[1]}, not {kind} of format {FORMAT}: dvc repro {kind}"
+        )
     return manifest
 
 

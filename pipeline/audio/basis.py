@@ -21,7 +21,9 @@ def mel_filters(sample_rate: int, n_fft: int, n_mels: int, fmin: float, fmax: fl
     """
     from librosa.filters import mel
 
-    dense = mel(sr=sample_rate, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax, htk=False, norm="slaney", dtype=np.float32)
+    dense = mel(
+        sr=sample_rate, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax, htk=False, norm="slaney", dtype=np.float32
+    )
     empty = np.flatnonzero(dense.max(axis=1) <= 0.0)
     if len(empty):
         raise ValueError(

@@ -12,7 +12,21 @@ import soxr
 
 from pipeline.errors import InputError
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64", ".rf64", ".sph")
+AUDIO_SUFFIXES = (
+    ".wav",
+    ".flac",
+    ".ogg",
+    ".opus",
+    ".oga",
+    ".mp3",
+    ".aiff",
+    ".aif",
+    ".au",
+    ".caf",
+    ".w64",
+    ".rf64",
+    ".sph",
+)
 UNREADABLE_SUFFIXES = (".m4a", ".mp4", ".aac", ".wma", ".amr", ".webm", ".ape", ".mka")
 RESAMPLER = "soxr_hq"
 STREAMED_LENGTHS = (0, 0xFFFFFFFF, 0xFFFFFFFE)
@@ -20,7 +34,7 @@ STREAMED_LENGTHS = (0, 0xFFFFFFFF, 0xFFFFFFFE)
 
 
 class RecordingError(InputError):
-    """One recording cannot be used; the message is a reason without the file's name."""
+    """One recording cannot be used; the message is a reason without the file's name: its kind, a colon, details."""
 
 
 def read_audio(path: Path, sample_rate: int) -> np.ndarray:
@@ -41,10 +55,12 @@ def read_audio(path: Path, sample_rate: int) -> np.ndarray:
     with open_sound(path) as sound:
         samples = sound.read(dtype="float32", always_2d=True)
         if len(samples) < sound.frames:
-            raise RecordingError(f"truncated: the header promises {sound.frames} samples, and {len(samples)} can be read")
+            raise RecordingError(
+                f"truncated: the header promises {sound.frames} samples, and {len(samples)} can be read"
+            )
         rate = sound.samplerate
     if not np.isfinite(samples).all():
-        raise RecordingError("holds samples that are NaN or infinite")
+        raise RecordingError("not finite: samples are NaN or infinite")
     return resample(to_mono(samples), rate, sample_rate)
 
 
@@ -55,11 +71,11 @@ def open_sound(path: Path) -> Iterator[soundfile.SoundFile]:
     try:
         with soundfile.SoundFile(str(path)) as sound:
             if sound.frames <= 0:
-                raise RecordingError("no samples: the file holds a header only")
+                raise RecordingError("empty: a header without samples")
             yield sound
     except soundfile.LibsndfileError as error:
         reason = " ".join(error.error_string.split()).rstrip(".")
-        raise RecordingError(f"not readable as audio ({reason}); convert it to wav or flac") from error
+        raise RecordingError(f"unreadable: {reason}; convert it to wav or flac") from error
 
 
 def check_container(path: Path) -> None:
@@ -69,17 +85,17 @@ def check_container(path: Path) -> None:
         RecordingError: With the reason.
     """
     if not path.exists():
-        raise RecordingError("the recording is missing")
+        raise RecordingError("missing: there is no such file")
     if not path.is_file():
-        raise RecordingError("not a file")
+        raise RecordingError("unreadable: not a file")
     if path.stat().st_size == 0:
-        raise RecordingError("the file is empty (0 bytes)")
+        raise RecordingError("empty: 0 bytes")
     if path.suffix.lower() in UNREADABLE_SUFFIXES:
-        raise RecordingError(f"{path.suffix} files cannot be read; convert them to wav or flac")
+        raise RecordingError(f"unreadable: {path.suffix} is not supported; convert it to wav or flac")
     with path.open("rb") as file:
         missing = _missing_wav_bytes(file, path.stat().st_size)
     if missing:
-        raise RecordingError(f"truncated: {missing} bytes of what the header promises are missing")
+        raise RecordingError(f"truncated: {missing} bytes that the header promises are missing")
 
 
 def _missing_wav_bytes(file: BinaryIO, size: int) -> int:

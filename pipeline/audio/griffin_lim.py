@@ -15,9 +15,7 @@ LARGEST_LOG_MEL = 10.0
 TINY = np.float32(1e-12)
 
 
-def griffin_lim(
-    log_mel: np.ndarray, settings: MelSettings, iterations: int, power: float, seed: int
-) -> np.ndarray:
+def griffin_lim(log_mel: np.ndarray, settings: MelSettings, iterations: int, power: float, seed: int) -> np.ndarray:
     """Makes a waveform from log-mel frames; the same arguments give the same bits.
 
     Args:

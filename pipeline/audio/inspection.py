@@ -67,7 +67,7 @@ def inspect_recording(path: Path, limits: Limits) -> Inspection:
     except RecordingError as error:
         return Inspection(str(error))
     except (OSError, RuntimeError) as error:
-        return Inspection(f"not readable: {error}")
+        return Inspection(f"unreadable: {error}")
     known = known._replace(
         reason=_reject_by_samples(measured, expected, rate, limits),
         seconds=measured.count / rate,
@@ -84,7 +84,7 @@ def inspect_recording(path: Path, limits: Limits) -> Inspection:
 
 def _reject_by_header(seconds: float, rate: int, limits: Limits) -> str:
     if rate < limits.min_sample_rate:
-        return f"sample rate {rate} Hz is below prepare.min_sample_rate {limits.min_sample_rate}"
+        return f"sample rate: {rate} Hz are below prepare.min_sample_rate {limits.min_sample_rate}"
     if limits.max_seconds is not None and seconds > limits.max_seconds:
         return f"too long: {seconds:.2f} s exceed prepare.max_seconds {limits.max_seconds:g}"
     return ""
@@ -95,20 +95,20 @@ def _reject_by_samples(measured: "_Measure", expected: int, rate: int, limits: L
     if measured.count < expected:
         return f"truncated: the header promises {expected} samples, and {measured.count} can be read"
     if not measured.finite:
-        return "holds samples that are NaN or infinite"
+        return "not finite: samples are NaN or infinite"
     if seconds < limits.min_seconds:
         return f"too short: {seconds:.3f} s are below prepare.min_seconds {limits.min_seconds:g}"
     if measured.largest > LOUDEST_FLOAT:
-        return f"float samples reach {measured.largest:.3g}, where full scale is 1: divide them by their full scale"
+        return f"level: float samples reach {measured.largest:.3g}, where full scale is 1; divide them by theirs"
     if measured.peak == 0.0:
-        return "silent: every sample has the same value"
+        return "silent: all samples have one value"
     if _db(measured.peak) < limits.min_peak_db:
-        return f"silent: its peak of {_db(measured.peak):.1f} dB is below prepare.min_peak_db {limits.min_peak_db:g}"
+        return f"silent: the peak of {_db(measured.peak):.1f} dB is below prepare.min_peak_db {limits.min_peak_db:g}"
     clipped = measured.clipped / measured.count
     if clipped > limits.max_clipped_fraction:
         return f"clipped: {clipped:.1%} of the samples stand at full scale (prepare.max_clipped_fraction)"
     if measured.cancellation_db > limits.max_cancellation_db:
-        return "its channels cancel each other in the mono mix (prepare.max_cancellation_db): keep one channel"
+        return "cancelling: its channels are opposite (prepare.max_cancellation_db); keep one channel"
     return ""
 
 

@@ -24,7 +24,10 @@ class Audio(Section):
     def _fits_together(self) -> Self:
         rules = (
             (self.win_length <= self.n_fft, f"win_length {self.win_length} must not exceed n_fft {self.n_fft}"),
-            (self.hop_length <= self.win_length, f"hop_length {self.hop_length} must not exceed win_length {self.win_length}"),
+            (
+                self.hop_length <= self.win_length,
+                f"hop_length {self.hop_length} must not exceed win_length {self.win_length}",
+            ),
             (self.fmin < self.fmax, f"fmin {self.fmin} must be below fmax {self.fmax}"),
             (
                 2 * self.fmax <= self.sample_rate,

@@ -25,7 +25,9 @@ class Prepare(Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.validation_fraction + self.test_fraction >= 1.0:
-            raise ValueError("validation_fraction + test_fraction must leave something to train on: their sum must be below 1")
+            raise ValueError(
+                "validation_fraction + test_fraction must leave something to train on: their sum must be below 1"
+            )
         if self.max_seconds is not None and self.max_seconds <= self.min_seconds:
             raise ValueError(f"max_seconds {self.max_seconds} must exceed min_seconds {self.min_seconds}")
         return self
