@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import soundfile
 
 from pipeline import stage
-from pipeline.audio.files import RESAMPLER, RecordingError, read_audio
-from pipeline.audio.level import quietest_cut, remove_mean, set_peak, trim
+from pipeline.audio.files import RESAMPLER
 from pipeline.audio.parallel import map_in_order
-from pipeline.audio.quantisation import decode, encode
+from pipeline.audio.quantisation import decode
+from pipeline.audio.sequences import CodeSettings, to_sequences
 from pipeline.corpora.utterances import Reject, Utterance, read_utterances, write_rejects
 from pipeline.errors import InputError
 from pipeline.outputs import new_folder, write_json
@@ -24,15 +24,6 @@ from pipeline.shards import FORMAT, MANIFEST, SPLITS, write_codes
 
 LIBRARIES = ("numpy", "soundfile", "soxr")
 CATEGORIES_OF_BYTES = 256
-EARLIEST_CUT = 0.5
-"""A long wave is cut at its quietest place in the last half of each piece."""
-
-
-class Sequences(NamedTuple):
-    """The pieces of one recording or file, each uint8 [length], or the reason that there are none."""
-
-    pieces: list[np.ndarray]
-    reason: str
 
 
 def main(corpus: Path, prepared: Path, codes: Path) -> None:
@@ -58,7 +49,7 @@ def write_sequences(folder: Path, corpus: Path, utterances: Sequence[Utterance],
     if codes.kind == "wave" and not any(utterance.sample_rate for utterance in utterances):
         raise InputError("the corpus holds files of any kind, not recordings: set codes.kind to bytes")
     paths = [corpus / utterance.audio for utterance in utterances]
-    work = partial(to_sequences, codes=codes)
+    work = partial(to_sequences, settings=CodeSettings.from_section(codes))
     made = map_in_order(work, paths, workers, "categorical sequences", "files")
     counts = {name: Counter({"sequences": 0, "symbols": 0}) for name in SPLITS}
     rejects = []
@@ -73,48 +64,6 @@ def write_sequences(folder: Path, corpus: Path, utterances: Sequence[Utterance],
     write_rejects(folder, rejects)
     write_json(folder / MANIFEST, _manifest(codes, counts, rejects))
     print(_describe(counts, rejects))
-
-
-def to_sequences(path: Path, codes: Codes) -> Sequences:
-    """The categories of one recording or file, in pieces of codes.min_length to codes.max_length."""
-    try:
-        if codes.kind == "bytes":
-            whole = np.frombuffer(path.read_bytes(), np.uint8)
-            pieces = _cut_evenly(whole, codes.max_length)
-        else:
-            pieces = [
-                encode(p, codes.encoding, codes.bit_depth) for p in _cut_at_silence(waveform_of(path, codes), codes)
-            ]
-    except RecordingError as error:
-        return Sequences([], str(error))
-    kept = [piece for piece in pieces if len(piece) >= codes.min_length]
-    length = sum(map(len, pieces))
-    return Sequences(kept, "" if kept else f"too short: {length} symbols are below codes.min_length {codes.min_length}")
-
-
-def waveform_of(path: Path, codes: Codes) -> np.ndarray:
-    """A recording as it is quantised: float32 [samples] at codes.sample_rate, without its mean, trimmed, its peak set.
-
-    What primes a sample has to pass through here too.
-    """
-    waveform = remove_mean(read_audio(path, codes.sample_rate))
-    if codes.trim_db is not None:
-        waveform = trim(waveform, codes.sample_rate, codes.trim_db, codes.trim_margin)
-    return waveform if codes.peak_level is None else set_peak(waveform, codes.peak_level)
-
-
-def _cut_at_silence(waveform: np.ndarray, codes: Codes) -> Iterator[np.ndarray]:
-    while codes.max_length is not None and len(waveform) > codes.max_length:
-        cut = quietest_cut(waveform, codes.sample_rate, int(codes.max_length * EARLIEST_CUT), codes.max_length)
-        yield waveform[:cut]
-        waveform = waveform[cut:]
-    yield waveform
-
-
-def _cut_evenly(codes: np.ndarray, max_length: int | None) -> list[np.ndarray]:
-    if max_length is None or len(codes) <= max_length:
-        return [codes]
-    return [codes[first : first + max_length] for first in range(0, len(codes), max_length)]
 
 
 def _named(identity: str, pieces: Sequence[np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:

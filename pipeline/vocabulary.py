@@ -11,9 +11,7 @@ from pipeline.params import load_params
 from pipeline.sections.text import Text
 from pipeline.sections.vocabulary import Vocabulary as VocabularySection
 from pipeline.text import TextSettings, Vocabulary
-from pipeline.text.vocabulary import check_settings
-
-FILE = "vocabulary.json"
+from pipeline.text.vocabulary import FILE, check_settings
 
 
 def main(prepared: Path, vocabulary: Path) -> None:

@@ -18,6 +18,7 @@ from pipeline.text.normaliser import VERSION, TextSettings, normalise
 from pipeline.text.numbers import check_language
 from pipeline.text.phonemes import phoneme_inventory, to_phonemes
 
+FILE = "vocabulary.json"
 FORMAT = 1
 PADDING, END, UNKNOWN = "<pad>", "<end>", "<unknown>"
 
