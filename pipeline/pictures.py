@@ -24,11 +24,11 @@ INK = "#73777e"
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 LINE_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
-WIDTH_INCHES = 6.4
+WIDTH_INCHES = 5.2
 DYNAMIC_RANGE_DB = 70.0
 ENVELOPE_COLUMNS = 1000
 MOST_WORDS_SHOWN = 24
-FREQUENCY_TICKS_HZ = (250, 500, 1000, 2000, 4000, 8000, 16000)
+FREQUENCY_TICKS_HZ = (500, 1000, 2000, 4000, 8000, 16000)
 
 STYLE = {
     "font.family": ["DejaVu Sans"],
@@ -77,7 +77,7 @@ def draw_frames(
     highest = max(float(np.nanmax(frames)) for frames in panels.values())
     seconds = max(len(frames) for frames in panels.values()) * seconds_per_frame
 
-    figure = Figure(figsize=(WIDTH_INCHES, 0.55 + 1.6 * len(panels)), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 0.5 + 1.4 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for ax, (title, frames) in zip(axes, panels.items(), strict=True):
         image = ax.imshow(
@@ -113,7 +113,7 @@ def draw_alignment(
     _require_cells(alignment, "the alignment", "[steps, symbols]")
     step_count, symbol_count = alignment.shape
 
-    figure = Figure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 3.1), layout="constrained")
     ax = figure.subplots()
     image = ax.imshow(
         np.asarray(alignment).T,
@@ -145,7 +145,7 @@ def draw_curves(path: Path, history: pd.DataFrame, panels: Mapping[str, Sequence
         history: One row a logged step, with the column `step`.
         panels: Columns to draw together, by the label of their axis, with its unit: {"loss (nats)": ["train_loss"]}.
     """
-    figure = Figure(figsize=(WIDTH_INCHES, 0.45 + 1.75 * len(panels)), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 0.4 + 1.5 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
     for ax, (label, columns) in zip(axes, panels.items(), strict=True):
         for column, colour, dashes in zip(columns, LINE_COLOURS, LINE_DASHES, strict=False):
@@ -158,14 +158,14 @@ def draw_curves(path: Path, history: pd.DataFrame, panels: Mapping[str, Sequence
                 linestyle=dashes,
                 marker=marker,
                 markersize=2.6,
-                label=column.replace("_", " "),
+                label=column.replace("train_", "training ").replace("valid_", "validation ").replace("_", " "),
             )
         _limit_spikes(ax, history[list(columns)].to_numpy(dtype=float))
         ax.set_ylabel(label)
         ax.grid(True)
         ax.margins(x=0.01)
         if len(columns) > 1:
-            ax.legend(loc="upper right", ncols=len(columns), handlelength=2.6)
+            ax.legend(loc="upper right", handlelength=2.6)
     axes[-1].set_xlabel("training step")
     figure.align_ylabels(axes)
     _save(figure, path)
@@ -179,7 +179,7 @@ def draw_waveform_and_spectrogram(path: Path, waveform: np.ndarray, sample_rate:
         raise ValueError(f"the waveform has shape {waveform.shape}; a picture needs at least one sample, [samples]")
     seconds = waveform.size / sample_rate
 
-    figure = Figure(figsize=(WIDTH_INCHES, 3.5), layout="constrained")
+    figure = Figure(figsize=(WIDTH_INCHES, 3.1), layout="constrained")
     wave, spectrum = figure.subplots(2, sharex=True, height_ratios=(1, 1.9))
     times, low, high = _envelope(waveform, sample_rate)
     wave.fill_between(times, low, high, color=LINE_COLOURS[0], linewidth=0.4)
@@ -271,5 +271,5 @@ def _save(figure: Figure, path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Creator": None})
         return
     drawn = BytesIO()
-    figure.savefig(drawn, format="png", dpi=150)
+    figure.savefig(drawn, format="png", dpi=180)
     Image.open(drawn).quantize(256, method=Image.Quantize.FASTOCTREE).save(path, format="png", optimize=True)

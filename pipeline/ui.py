@@ -1,0 +1,113 @@
+"""`make ui`: MLflow's pages on the store that runs go to, on this machine only, until Ctrl-C."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from pipeline import lineage, stage
+from pipeline.errors import InputError
+from pipeline.params import load_runtime
+from pipeline.tracking.addresses import ARTIFACTS, database_file, store_address, without_password
+
+HOST = "127.0.0.1"
+SECONDS_TO_START = 90.0
+QUIET = {
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # else eight more processes and 600 MB
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "PYTHONWARNINGS": "ignore",
+}
+
+
+def main() -> None:
+    """Serves MLflow's pages and says their address; where runs go to a server, its address is all that is needed."""
+    root = lineage.main_root()
+    store = store_address(root)
+    if store.startswith(("http://", "https://")):
+        print(f"The runs are at {without_password(store)}")
+        return
+    refuse_missing_store(store)
+    port = load_runtime().ui_port
+    refuse_taken_port(port)
+    server = subprocess.Popen(command(store, port, root), cwd=root, env=os.environ | QUIET)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        wait_until_ready(server, f"http://{HOST}:{port}/health")
+        print(f"\nMLflow: http://{HOST}:{port}  (Ctrl-C ends it)\n", flush=True)
+        server.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def command(store: str, port: int, root: Path) -> list[str]:
+    """The command line of MLflow's server."""
+    places = [
+        "--backend-store-uri",
+        store,
+        "--registry-store-uri",
+        store,
+        "--artifacts-destination",
+        (root / ARTIFACTS).as_uri(),
+    ]
+    quiet = ["--uvicorn-opts", "--log-level warning"]
+    return [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "ui",
+        *places,
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+        *quiet,
+    ]
+
+
+def refuse_missing_store(store: str) -> None:
+    """Raises an InputError when the store is a file that is not there yet."""
+    file = database_file(store)
+    if file is not None and not Path(file).exists():
+        raise InputError(f"there are no runs yet ({file} is missing): make repro trains and tracks")
+
+
+def refuse_taken_port(port: int) -> None:
+    """Raises an InputError when another program listens on the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(
+                f"port {port} is taken ({error.strerror}); choose another: REPRISE_UI_PORT={port + 1} make ui, "
+                "or ui_port in runtime.yaml"
+            ) from error
+
+
+def wait_until_ready(server: subprocess.Popen, address: str) -> None:
+    """Returns when the address answers; raises an InputError when the server ends or does not answer."""
+    end = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < end:
+        if server.poll() is not None:
+            raise InputError(f"MLflow ended with code {server.returncode}; what it said stands above")
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.3)
+    raise InputError(f"MLflow did not answer at {address} within {SECONDS_TO_START:.0f} s")
+
+
+if __name__ == "__main__":
+    stage.run(main)
