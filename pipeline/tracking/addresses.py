@@ -11,6 +11,7 @@ EXPERIMENT = "reprise"
 DATABASE = "mlflow.db"
 ARTIFACTS = "mlartifacts"
 VARIABLE = "MLFLOW_TRACKING_URI"
+HIDDEN = "***"
 
 
 def store_address(root: Path) -> str:
@@ -50,10 +51,5 @@ def artifact_location(address: str, root: Path) -> str | None:
 
 def without_password(text: str) -> str:
     """The text with user names and passwords in its addresses replaced by asterisks."""
-    hidden = re.sub(r"(?<=://)[^/\s'\"]*@", "***@", text)
-    return re.sub(r"(?i)\b(password|passwd|pwd|token|secret|access_key|api_key)=[^&\s'\"]+", r"\1=***", hidden)
-
-
-def has_password(address: str) -> bool:
-    """Whether hiding passwords changes the address."""
-    return without_password(address) != address
+    hidden = re.sub(r"(?<=://)[^/\s'\"]*@", f"{HIDDEN}@", text)
+    return re.sub(r"(?i)\b(password|passwd|pwd|token|secret|access_key|api_key)=[^&\s'\"]+", rf"\1={HIDDEN}", hidden)

@@ -40,7 +40,7 @@ class Errand:
         self._address, self._root = os.environ[addresses.VARIABLE], Path.cwd()
         self._say = logger(folder)
         self._alone_since: float | None = None
-        self._failures = 0
+        self._failures, self._is_first = 0, True
         self._store = self._delivery = None
 
     def run(self) -> int:
@@ -56,9 +56,7 @@ class Errand:
                 self._pause(SECONDS_BETWEEN_TRIES[min(self._failures, len(SECONDS_BETWEEN_TRIES)) - 1])
             if self._gives_up():
                 return 1
-        with contextlib.suppress(Exception):
-            self._store.close_orphans()
-            self._deliver_others()
+        self._deliver_others()
         put_away(self._folder)
         return 0
 
@@ -66,11 +64,15 @@ class Errand:
         """Delivers what has come in; says whether the run has ended."""
         if self._delivery is None:
             self._open()
-        if self._failures:
+        if self._failures and not is_closed(self._folder):
             self._delivery.still_runs()
         while self._delivery.advance():
             self._alone_since = None
         self._delivery.failed("")
+        if self._is_first:
+            self._is_first = False
+            self._deliver_others()
+            self._close_orphans()
         if is_closed(self._folder) and not self._delivery.waits:
             return True
         if self._training_is_gone() and self._delivery.owner()[1] == self._training:
@@ -91,7 +93,19 @@ class Errand:
         """Delivers what earlier runs left."""
         from pipeline.tracking.delivery import deliver_waiting
 
-        deliver_waiting(self._root, self._address, self._say, self._folder, lambda: give_sign(self._folder))
+        def progressed() -> None:
+            give_sign(self._folder)
+            self._delivery.advance()
+            self._delivery.beat()
+
+        deliver_waiting(self._root, self._address, self._say, self._folder, progressed)
+
+    def _close_orphans(self) -> None:
+        try:
+            for run_id in self._store.close_orphans():
+                self._say(f"run {run_id} was left RUNNING by a process that is gone; it is KILLED now")
+        except Exception as error:  # the next start tries again
+            self._say(f"{type(error).__name__}: {error}")
 
     def _note(self, error: Exception) -> None:
         from pipeline.tracking.store import explain
@@ -160,7 +174,7 @@ def main(folder: Path, training: str) -> int:
     """Delivers the journal in `folder`, written by the process with the identity `training`; gives the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.nice(5)
+    os.nice(10)
     with sign_of_life(folder):
         from pipeline.tracking.delivery import sole_delivery
     while process.is_gone(training) is not True:

@@ -37,6 +37,7 @@ SECONDS_BETWEEN_HEARTBEATS = 30.0
 NEVER_ACCEPTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 CHECKPOINT = "reprise.checkpoint"
 JOINED = "reprise.joined."
+SOURCE = ("dvc.", "git.")
 VANISHED = "the training process vanished without ending its run (kill -9, out of memory, a crash)"
 
 
@@ -154,8 +155,7 @@ class Delivery:
             self._client.update_run(run.info.run_id, "RUNNING")
         if REASON in run.data.tags:
             self._client.delete_tag(run.info.run_id, REASON)
-        tags = {**record["tags"], PROCESS: record["process"], HEARTBEAT: f"{record['time'] / 1000:.0f}"}
-        tags |= {"reprise.attempts": str(record["attempt"])}
+        tags = _tags_while_running(record) | {"reprise.attempts": str(record["attempt"])}
         self._give_params(run, record["params"], tags, f"resume-{record['attempt'] - 1}")
 
     def _open_joined(self, record: Mapping[str, Any]) -> None:
@@ -169,9 +169,9 @@ class Delivery:
             child = self._store.find_or_create(key, stage, record["time"], {PARENT: runs[0]})
             runs.append(child.info.run_id)
             self._client.update_run(child.info.run_id, "RUNNING")
-            tags = {**record["tags"], PROCESS: record["process"], HEARTBEAT: f"{record['time'] / 1000:.0f}"}
-            self._give_params(child, record["params"], tags, "repeat")
-        shown = {f"{stage}/{name}": value for name, value in (record["params"] | record["tags"]).items()}
+            self._give_params(child, record["params"], _tags_while_running(record), "repeat")
+        shown = {f"{stage}/params/{name}": value for name, value in record["params"].items()}
+        shown |= {f"{stage}/{name}": value for name, value in record["source_tags"].items() if name.startswith(SOURCE)}
         unlike = {name: value for name, value in shown.items() if parent.data.tags.get(name) != value}
         self._set_tags(runs[0], {as_key(name): value for name, value in unlike.items()} | {JOINED + stage: first})
         self._remember(runs=tuple(runs))
@@ -349,32 +349,43 @@ def deliver_waiting(
         Why it failed, for each journal that still waits.
     """
     failures: dict[Path, str] = {}
+    stores: dict[str, Store | Exception] = {}
     for folder in waiting_journals(root / ".work" / "outbox"):
-        if folder == own:
-            continue
         with sole_delivery(folder) as alone:
-            if alone:
-                try:
-                    _deliver_whole(folder, root, address, say, progressed)
-                except Exception as error:  # whatever keeps the store from answering
-                    failures[folder] = explain(error)
-                    say(f"{folder.name}: {failures[folder]}")
+            if folder == own or not alone:
+                continue
+            try:
+                _deliver_whole(folder, _store_of(folder, root, address, stores), say, progressed)
+            except Exception as error:  # whatever keeps the store from answering
+                failures[folder] = explain(error)
+                say(f"{folder.name}: {failures[folder]}")
     return failures
 
 
-def _deliver_whole(
-    folder: Path, root: Path, address: str, say: Callable[[str], None], progressed: Callable[[], None]
-) -> None:
-    written_for = first_opening(folder).get("store", "")
-    if written_for in ("", addresses.without_password(address)):
-        written_for = address
-    elif "***@" in written_for:
-        raise InputError(f"these runs belong to {written_for}: set {addresses.VARIABLE} to it, with its password")
-    delivery = Delivery(folder, Store(written_for, root), say)
+def _deliver_whole(folder: Path, store: Store, say: Callable[[str], None], progressed: Callable[[], None]) -> None:
+    delivery = Delivery(folder, store, say)
     while delivery.advance():
         progressed()
     delivery.end_as_killed()
     put_away(folder)
+
+
+def _store_of(folder: Path, root: Path, address: str, stores: dict[str, Store | Exception]) -> Store:
+    """The store that a journal was written for, opened once; one that did not answer is not asked again."""
+    written_for = first_opening(folder).get("store", "")
+    if written_for in ("", addresses.without_password(address)):
+        written_for = address
+    elif addresses.HIDDEN in written_for:
+        raise InputError(f"these runs belong to {written_for}: set {addresses.VARIABLE} to it, with its password")
+    if written_for not in stores:
+        try:
+            stores[written_for] = Store(written_for, root)
+        except Exception as error:  # whatever keeps the store from answering
+            stores[written_for] = error
+    store = stores[written_for]
+    if isinstance(store, Exception):
+        raise store
+    return store
 
 
 def waiting_journals(outbox: Path) -> list[Path]:
@@ -406,6 +417,11 @@ def _is_left_behind(folder: Path) -> bool:
 
 def _opened(folder: Path) -> int:
     return next(read_records(folder), ({}, 0))[0].get("time", 0)
+
+
+def _tags_while_running(record: Mapping[str, Any]) -> dict[str, str]:
+    signs = {PROCESS: record["process"], HEARTBEAT: f"{record['time'] / 1000:.0f}"}
+    return {**record["source_tags"], **record["machine_tags"], **signs}
 
 
 def _leading_batch(records: Iterable[tuple[Mapping[str, Any], int]]) -> Iterator[tuple[Mapping[str, Any], int]]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from pipeline import lineage
@@ -17,7 +18,7 @@ from pipeline.tracking.addresses import without_password
 LONGEST_PARAM = 500
 LONGEST_TAG = 4000
 LONGEST_KEY = 250
-LIBRARIES = ("tensorflow", "keras", "numpy", "librosa", "soundfile", "soxr", "mlflow", "dvc")
+LIBRARIES = ("tensorflow", "tensorflow-cpu", "keras", "numpy", "librosa", "soundfile", "soxr", "mlflow", "dvc")
 
 
 def source_tags(stage: str, facts: lineage.StageFacts | None, git: lineage.GitFacts | None) -> dict[str, str]:
@@ -88,11 +89,6 @@ def as_tags(tags: Mapping[str, Any]) -> dict[str, str]:
     return {as_key(name): without_password(str(value))[:LONGEST_TAG] for name, value in tags.items()}
 
 
-def command_line() -> str:
-    """How this process was started."""
-    return without_password(" ".join(sys.argv))
-
-
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -101,13 +97,14 @@ def _version(name: str) -> str | None:
 
 
 def _packages() -> str:
-    lines = {f"{each.metadata['Name']}=={each.version}" for each in metadata.distributions() if each.metadata["Name"]}
+    folders = [found for entry in sys.path for found in Path(entry or ".").glob("*.dist-info")]
+    lines = {"==".join(folder.stem.split("-", 1)) for folder in folders}
     return "\n".join(sorted(lines, key=str.lower)) + "\n"
 
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
             return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

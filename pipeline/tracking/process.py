@@ -5,6 +5,7 @@ import platform
 from pathlib import Path
 
 SEPARATOR = "|"
+ENDED = "ended"
 
 
 def identity(pid: int) -> str:
@@ -22,7 +23,8 @@ def is_gone(process: str) -> bool | None:
         return True
     if namespace != _namespace():
         return None
-    return _start_time(int(pid)) != started
+    now = _start_time(int(pid))
+    return now == ENDED or now != started
 
 
 def _boot() -> str:
@@ -41,14 +43,14 @@ def _start_time(pid: int) -> str:
     if not Path("/proc/self/stat").exists():
         return _signalled(pid)
     fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return fields[19] if fields and fields[0] not in "ZX" else "ended"
+    return fields[19] if fields and fields[0] not in "ZX" else ENDED
 
 
 def _signalled(pid: int) -> str:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return "ended"
+        return ENDED
     except PermissionError:
         pass
     return ""

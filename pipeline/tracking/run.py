@@ -206,14 +206,17 @@ def _open(stage: str, params: Params, header: dict[str, Any], name: str, state: 
 def _log_start(run: Run, header: Mapping[str, Any], params: Params, runtime: Runtime) -> None:
     stage = header["stage"]
     deps, git = facts.stage_facts(stage), lineage.git_facts()
-    tags = facts.source_tags(stage, deps, git) | facts.machine_tags(runtime.model_dump(mode="json"))
+    source = facts.as_tags(facts.source_tags(stage, deps, git))
+    machine = facts.as_tags(facts.machine_tags(runtime.model_dump(mode="json")))
     values = {facts.as_key(name): facts.as_text(value) for name, value in params.flat().items()}
     values = {name: addresses.without_password(text) for name, text in values.items()}
     long = {name: text for name, text in values.items() if len(text) > facts.LONGEST_PARAM}
     short = values | {name: f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in long.items()}
     digest = hashlib.sha256(lineage.canonical(params.flat()).encode()).hexdigest()[:16]
     opening = {**header, "process": process.identity(os.getpid()), "params": short, "digest": digest}
-    run._append("open", **opening, tags=facts.as_tags(tags), name=os.environ.get("DVC_EXP_NAME") or stage)
+    run._append(
+        "open", **opening, source_tags=source, machine_tags=machine, name=os.environ.get("DVC_EXP_NAME") or stage
+    )
     texts = {f"params/{name.replace('/', '_')}.txt": text for name, text in long.items()}
     for name, text in (texts | facts.source_texts(deps, git)).items():
         run.log_text(text, name)

@@ -1,0 +1,73 @@
+"""Evaluation and synthesis write to the run of the training that they look at."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pipeline import tracking
+from pipeline.errors import InputError
+
+
+@pytest.fixture
+def trained(repository, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(repository.root)
+    repository.train("--steps", "3")
+    return repository
+
+
+def evaluate(loss: float, **params: float) -> None:
+    values = {f"evaluate_toy.{name}": value for name, value in params.items()}
+    run_file = Path("data/runs/train_toy.json")
+    with tracking.join_run(run_file, "evaluate_toy", SimpleNamespace(flat=lambda: values)) as run:
+        run.log_metrics({"test_loss": loss})
+        run.log_text(f"loss {loss}", "figures.txt")
+
+
+def test_the_first_writes_to_the_run_a_repeat_with_other_parameters_gets_one_below_and_the_run_shows_the_latest(trained) -> None:
+    evaluate(0.5, limit=10)
+    evaluate(0.5, limit=10)
+    (run,) = trained.runs()
+    assert trained.curve(run, "test_loss") == [(0, 0.5)]
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["evaluate_toy/status"] == "FINISHED"
+    assert run.data.tags["evaluate_toy/params/evaluate_toy.limit"] == "10"
+
+    evaluate(0.25, limit=20)
+    run, child = trained.runs()
+    assert child.data.tags["mlflow.parentRunId"] == run.info.run_id
+    assert child.data.params == {"evaluate_toy.limit": "20"}
+    assert child.info.status == "FINISHED"
+    assert (child.data.metrics, run.data.metrics["test_loss"]) == ({"test_loss": 0.25}, 0.25)
+    assert run.data.tags["evaluate_toy/params/evaluate_toy.limit"] == "20"
+    client = trained.store().client
+    for run_id in (run.info.run_id, child.info.run_id):
+        assert "evaluate_toy/figures.txt" in [file.path for file in client.list_artifacts(run_id, "evaluate_toy")]
+    assert trained.outbox == []
+
+
+def test_a_stage_that_fails_says_so_and_leaves_the_status_of_the_training(trained) -> None:
+    with pytest.raises(ValueError, match="no test split"), joined(trained):
+        raise ValueError("no test split")
+    (run,) = trained.runs()
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["evaluate_toy/status"] == "FAILED: ValueError: no test split"
+
+
+def test_a_run_is_found_by_its_key_when_the_store_had_not_answered_in_time(trained) -> None:
+    path = trained.root / "data" / "runs" / "train_toy.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run_id": None}))
+    evaluate(0.5)
+    (run,) = trained.runs()
+    assert run.data.metrics["test_loss"] == 0.5
+
+
+def test_a_file_that_is_no_run_id_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputError, match=r"run.json must be the run-id file"):
+        tracking.join_run(tmp_path / "run.json", "evaluate_toy", None).__enter__()
+
+
+def joined(repository):
+    return tracking.join_run(repository.root / "data/runs/train_toy.json", "evaluate_toy", SimpleNamespace(flat=dict))
