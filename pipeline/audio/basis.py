@@ -1,5 +1,6 @@
 """The mel filters, as librosa makes them. The only importer of librosa: it takes seconds, so only the caller who needs filters waits."""
 
+import warnings
 from functools import lru_cache
 
 import numpy as np
@@ -21,9 +22,11 @@ def mel_filters(sample_rate: int, n_fft: int, n_mels: int, fmin: float, fmax: fl
     """
     from librosa.filters import mel
 
-    dense = mel(
-        sr=sample_rate, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax, htk=False, norm="slaney", dtype=np.float32
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        dense = mel(
+            sr=sample_rate, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax, htk=False, norm="slaney", dtype=np.float32
+        )
     empty = np.flatnonzero(dense.max(axis=1) <= 0.0)
     if len(empty):
         raise ValueError(

@@ -78,13 +78,11 @@ def phases_to_waveform(magnitude: np.ndarray, settings: MelSettings, iterations:
     phases = np.exp(np.complex64(2j * np.pi) * turns)
     previous = np.zeros_like(phases)
     for _ in range(iterations):
-        rebuilt = transform.forward(transform.inverse(magnitude * phases))
+        rebuilt = transform.forward(transform.with_padding(transform.inverse(magnitude * phases)))
         phases = rebuilt + np.float32(MOMENTUM) * (rebuilt - previous)
         phases /= np.maximum(np.abs(phases), TINY)
         previous = rebuilt
-    half = settings.win_length // 2
-    waveform = transform.inverse(magnitude * phases)
-    return waveform[half : half + (len(magnitude) - 1) * settings.hop_length]
+    return transform.without_padding(transform.inverse(magnitude * phases))
 
 
 class _Transform:
@@ -93,6 +91,7 @@ class _Transform:
 
     def __init__(self, frames: int, settings: MelSettings):
         self._hop, self._n_fft = settings.hop_length, settings.n_fft
+        self._half, self._padding = settings.win_length // 2, settings.padding if frames > 1 else "constant"
         self._window = centred_hann(settings.win_length, settings.win_length).astype(np.float32)
         self._parts = -(-settings.win_length // self._hop)
         self._samples = (frames - 1) * self._hop + settings.win_length
@@ -106,6 +105,14 @@ class _Transform:
     def inverse(self, spectra: np.ndarray) -> np.ndarray:
         frames = scipy.fft.irfft(spectra, self._n_fft, axis=1)[:, : len(self._window)]
         return self._overlap(frames * self._window) / self._norm
+
+    def with_padding(self, waveform: np.ndarray) -> np.ndarray:
+        """Renews both ends by the padding that the analysis had, which keeps the edge frames true to it."""
+        inner = self.without_padding(waveform)
+        return np.pad(inner, (self._half, len(waveform) - self._half - len(inner)), mode=self._padding)
+
+    def without_padding(self, waveform: np.ndarray) -> np.ndarray:
+        return waveform[self._half : len(waveform) - len(self._window) + self._half]
 
     def _overlap(self, frames: np.ndarray) -> np.ndarray:
         padded = np.pad(frames, ((0, 0), (0, self._parts * self._hop - frames.shape[1])))

@@ -48,7 +48,9 @@ def to_sequences(path: Path, settings: CodeSettings) -> Sequences:
         return Sequences([], str(error))
     kept = [piece for piece in pieces if len(piece) >= settings.min_length]
     length = sum(map(len, pieces))
-    return Sequences(kept, "" if kept else f"too short: {length} symbols are below codes.min_length {settings.min_length}")
+    return Sequences(
+        kept, "" if kept else f"too short: {length} symbols are below codes.min_length {settings.min_length}"
+    )
 
 
 def waveform_to_quantise(path: Path, settings: CodeSettings) -> np.ndarray:
