@@ -18,6 +18,7 @@ PICTURES = (".png", ".svg")
 SOUNDS = (".wav",)
 WRITINGS = (".txt",)
 LONGEST_FACT = 48
+SHOWN_APART = ("text", "title", "id", "stopped", "seconds", "normalised", "pieces")
 LONGEST_WRITING = 2000
 
 
@@ -102,7 +103,7 @@ def _title_of(files: list[tuple[str, Path]]) -> str:
 
 
 def _media(folder: Path, name: str, path: Path, about: str) -> Media:
-    caption = _words(path.stem if name in ("file", "files", "pictures", "sounds") else name)
+    caption = _words(path.stem if name in ("file", "files", "picture", "pictures") else name)
     return Media(embed(folder / path), caption, f"{caption}: {about}")
 
 
@@ -119,7 +120,7 @@ def _facts(entry: Mapping[str, Any]) -> Iterator[Fact]:
     if isinstance(entry.get("seconds"), int | float):
         yield Fact(f"{entry['seconds']:.1f} s")
     for name, value in entry.items():
-        if name in ("text", "title", "id", "stopped", "seconds") or _names_file(value) or value is None:
+        if name in SHOWN_APART or _names_file(value) or value is None:
             continue
         if isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= LONGEST_FACT):
             yield Fact(f"{_words(name)} {show_number(value)}")

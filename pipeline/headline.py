@@ -16,7 +16,7 @@ class Headline(NamedTuple):
         label: Its name for readers.
         unit: Its unit; empty for a pure number.
         meaning: What it says, and which values are good.
-        is_share: Whether it is shown in percent.
+        is_share: Whether it is a share, shown in percent.
     """
 
     metric: str
@@ -38,10 +38,46 @@ class Shown(NamedTuple):
 TITLES = {"tacotron": "Text to speech", "wayback": "Sound, symbol by symbol"}
 HEADLINES: Mapping[str, tuple[Headline, ...]] = {
     "tacotron": (
-        Headline("test_error", "Mel error", "", "Mean distance between a predicted frame and the recording's."),
+        Headline(
+            "test_error",
+            "Mel error",
+            "ln",
+            "How far a predicted frame is from the recording's when that one leads. 0 is perfect, 0.1 nearly 1 dB.",
+        ),
+        Headline(
+            "test_free_diagonality",
+            "Alignment",
+            "of 1",
+            "How straight attention walks from the first symbol to the last when nothing leads it. 0 is chance.",
+        ),
+        Headline(
+            "test_stop_rate",
+            "Stopped by itself",
+            "%",
+            "Test sentences that ended on their own, before the cap.",
+            is_share=True,
+        ),
+        Headline(
+            "test_free_mel_cepstral_distortion_db",
+            "Cepstral distortion",
+            "dB",
+            "Distance between what it says alone and the recording. Less is better.",
+        ),
     ),
     "wayback": (
-        Headline("test_bits_per_symbol", "Surprise", "bits a symbol", "What the next symbol still tells the model."),
+        Headline(
+            "test_bits_per_symbol",
+            "Surprise",
+            "bits a symbol",
+            "What each next symbol still tells the model. Knowing nothing of sound costs 8 bits.",
+        ),
+        Headline(
+            "test_error",
+            "Wrong guesses",
+            "%",
+            "Symbols of the test split that were not the one it held for likeliest.",
+            is_share=True,
+        ),
     ),
 }
 
@@ -50,7 +86,7 @@ def headlines(data: Path, model: str) -> list[Shown]:
     """The headline figures that the model's evaluation has written, in their order; none before it has run."""
     figures = read_figures(data, model)
     return [
-        Shown(each.label, 100.0 * value if each.is_share else value, "%" if each.is_share else each.unit, each.meaning)
+        Shown(each.label, 100.0 * value if each.is_share else value, each.unit, each.meaning)
         for each in HEADLINES[model]
         if (value := figures.get(each.metric)) is not None
     ]

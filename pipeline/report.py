@@ -13,7 +13,7 @@ from pipeline.cards import Card, Media, make_card, read_entries
 from pipeline.headline import TITLES, Shown, headlines, read_figures
 from pipeline.outputs import new_folder
 from pipeline.page import TEMPLATES, Block, embed, markdown_blocks, render
-from pipeline.params import load_params
+from pipeline.params import load_params, read_yaml
 from pipeline.pictures import draw_curves
 from pipeline.sections.report import Report
 
@@ -33,10 +33,11 @@ CURVES = {
 }
 CURVES_OF_BOTH = {"gradient norm": ("gradient_norm",), "learning rate": ("learning_rate",)}
 MAX_REJECTS = 40
+LOCK = Path("dvc.lock")
 
 
 class Run(NamedTuple):
-    """A training's run in MLflow."""
+    """A training's run in MLflow; the link is empty while the run waits to be delivered."""
 
     id: str
     link: str
@@ -86,14 +87,20 @@ class Corpus(NamedTuple):
 def main(data: Path, report: Path) -> None:
     """Writes the page from what the stages left in `data`; it says what is missing, and the command that makes it."""
     params = load_params("report")
-    values = {
-        "title": params.report.title,
-        "style": (TEMPLATES / "report.css").read_text(encoding="utf-8"),
-        "models": [read_model(data, name, params.report) for name in TITLES],
-        "corpus": read_corpus(data / "prepare", Path(params.corpus.path)),
-    }
+    page = make_page(data, Path(params.corpus.path), params.report)
     with new_folder(report) as folder:
-        (folder / "index.html").write_text(render("report.html.jinja", values), encoding="utf-8")
+        (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def make_page(data: Path, corpus: Path, params: Report) -> str:
+    """The page as HTML that needs nothing beside itself."""
+    values = {
+        "title": params.title,
+        "style": (TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        "models": [read_model(data, name, params) for name in TITLES],
+        "corpus": read_corpus(data / "prepare", corpus),
+    }
+    return render("report.html.jinja", values)
 
 
 def read_model(data: Path, name: str, params: Report) -> Model:
@@ -114,7 +121,7 @@ def read_model(data: Path, name: str, params: Report) -> Model:
         examples=[make_card(evaluated, entry) for entry in read_entries(evaluated)[: params.max_samples]],
         curves=list(_curves(trained / "history.csv", (CURVES[name], CURVES_OF_BOTH))),
         test_figures=read_figures(data, name),
-        parameters=_parameters(trained / "params.json"),
+        parameters=_parameters([trained.name, evaluated.name, synthesized.name]),
         run=_run(data / "runs" / f"train_{name}.json", params.mlflow_address),
     )
 
@@ -160,25 +167,27 @@ def _in_words(history: pd.DataFrame) -> Iterator[str]:
             yield f"The {title} loss goes from {ends}; its least is {values.min():.3g}."
 
 
-def _parameters(path: Path) -> dict[str, str]:
-    if not path.exists():
-        return {}
-    return dict(sorted(_flat(json.loads(path.read_text(encoding="utf-8")))))
+def _parameters(stages: Sequence[str]) -> dict[str, str]:
+    """What the stages that made a model's files were run with, as DVC noted it then."""
+    lock = read_yaml(LOCK)["stages"] if LOCK.exists() else {}
+    noted = [values for name in stages for values in lock.get(name, {}).get("params", {}).values()]
+    return dict(sorted(entry for values in noted for entry in _flat(values)))
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, each in value.items():
-        if isinstance(each, Mapping):
-            yield from _flat(each, f"{prefix}{name}.")
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _run(path: Path, address: str) -> Run | None:
     if not path.exists():
         return None
-    run_id = json.loads(path.read_text(encoding="utf-8")).get("run_id")
-    return Run(run_id, f"{address.rstrip('/')}/#/runs/{run_id}") if run_id else None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    run_id = found["run_id"]
+    return Run(run_id, f"{address.rstrip('/')}/#/runs/{run_id}") if run_id else Run(found["run_key"], "")
 
 
 def _table(path: Path, columns: list[str]) -> pd.DataFrame:
