@@ -12,8 +12,9 @@ from pipeline.pictures import draw_alignment, draw_frames
 from pipeline.shards import MelSplit, open_mels
 from pipeline.tacotron.evaluation import Evaluated, evaluate, summary
 from pipeline.tacotron.features import check_split
-from pipeline.tacotron.trained import VOCABULARY, Trained, read_trained
+from pipeline.tacotron.trained import Trained, read_trained
 from pipeline.text import Vocabulary
+from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.training.device import set_up_device
 
 STAGE = "evaluate_tacotron"
@@ -25,7 +26,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path, evaluated: Path
     section = params.evaluate_tacotron
     set_up_device(section.threads)
     model = read_trained(trained)
-    model.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY), str(vocabulary))
+    model.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY_FILE), str(vocabulary))
     test = open_mels(mels).split("test")
     check_split(test, "test")
 

@@ -15,8 +15,9 @@ from pipeline.sections.synthesize_tacotron import SynthesizeTacotron
 from pipeline.tacotron.alignment import mean_scores
 from pipeline.tacotron.sounds import sound_of
 from pipeline.tacotron.speaking import Manner, Said, say
-from pipeline.tacotron.trained import VOCABULARY, About, read_trained
+from pipeline.tacotron.trained import About, read_trained
 from pipeline.text import Vocabulary
+from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.training.device import set_up_device
 
 STAGE = "synthesize_tacotron"
@@ -29,7 +30,7 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
     section = params.synthesize_tacotron
     set_up_device(section.threads)
     speaker = read_trained(trained)
-    speaker.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY), str(vocabulary))
+    speaker.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY_FILE), str(vocabulary))
     manner = manner_of(section, params.seed)
     with tracking.join_run(run, STAGE, params) as tracked, new_folder(samples) as folder:
         entries = []

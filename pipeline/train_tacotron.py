@@ -9,8 +9,9 @@ from pipeline.params import load_params
 from pipeline.shards import open_mels
 from pipeline.tacotron.features import check_features, check_split, scale_of
 from pipeline.tacotron.learner import TacotronLearner, objective_of
-from pipeline.tacotron.trained import VOCABULARY, About, build, settings_from, write_trained
+from pipeline.tacotron.trained import About, build, settings_from, write_trained
 from pipeline.text import Vocabulary
+from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.training.device import set_up_device
 from pipeline.training.fit import fit
 from pipeline.training.state import open_state
@@ -25,7 +26,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path) -> None:
     set_up_device(params.train_tacotron.threads)
 
     features = open_mels(mels)
-    symbols = Vocabulary.load(vocabulary / VOCABULARY)
+    symbols = Vocabulary.load(vocabulary / VOCABULARY_FILE)
     check_features(features.manifest, symbols, params.audio, params.mels)
     train, validation = features.split("train"), features.split("validation")
     check_split(train, "train")
@@ -42,7 +43,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path) -> None:
             settings, audio, scale, objective, int(train.symbol_counts.max()), int(train.frame_counts.max())
         )
         with new_folder(trained) as folder:
-            write_trained(folder, variables, about, vocabulary / VOCABULARY)
+            write_trained(folder, variables, about, vocabulary / VOCABULARY_FILE)
             write_history(folder / "history.csv", fitted.history)
         tracked.log_artifact(trained, folder="model")
         tracked.write_id(run)

@@ -18,9 +18,10 @@ from pipeline.outputs import write_json
 from pipeline.sections.train_tacotron import TrainTacotron
 from pipeline.tacotron.frames import Scale
 from pipeline.text import Vocabulary
+from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.training.weights import read_weights, write_weights
 
-WEIGHTS, PARAMS, VOCABULARY = "weights.safetensors", "params.json", "vocabulary.json"
+WEIGHTS, PARAMS = "weights.safetensors", "params.json"
 
 
 class About(NamedTuple):
@@ -78,7 +79,7 @@ def write_trained(folder: Path, variables: Variables, about: About, vocabulary: 
             "longest_frames": about.longest_frames,
         },
     )
-    shutil.copyfile(vocabulary, folder / VOCABULARY)
+    shutil.copyfile(vocabulary, folder / VOCABULARY_FILE)
 
 
 def read_trained(folder: Path) -> Trained:
@@ -87,13 +88,13 @@ def read_trained(folder: Path) -> Trained:
     Raises:
         InputError: A file is missing, or the weights are those of another model.
     """
-    for name in (WEIGHTS, PARAMS, VOCABULARY):
+    for name in (WEIGHTS, PARAMS, VOCABULARY_FILE):
         if not (folder / name).exists():
             raise InputError(f"{folder / name} is missing: stage train_tacotron makes it (dvc repro train_tacotron)")
     about = _about(json.loads((folder / PARAMS).read_text(encoding="utf-8")))
     model, variables = build(about.settings, 0)
     read_weights(folder / WEIGHTS, variables.trained | variables.statistics)
-    return Trained(model, about, Vocabulary.load(folder / VOCABULARY))
+    return Trained(model, about, Vocabulary.load(folder / VOCABULARY_FILE))
 
 
 def _about(values: Mapping[str, Any]) -> About:
