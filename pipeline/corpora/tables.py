@@ -46,7 +46,8 @@ def read_table(path: Path, name: str, separator: str, columns: tuple[str, ...]) 
             blank += 1
             continue
         wrong = len(values) != len(header)
-        problem = f"row: {len(values)} columns where the header has {len(header)}" if wrong else ""
+        columns = "1 column" if len(values) == 1 else f"{len(values)} columns"
+        problem = f"row: {columns} where the header has {len(header)}" if wrong else ""
         found.append(Record(line, dict(zip(header, values, strict=False)), problem))
     return found, blank
 
