@@ -10,7 +10,10 @@ DETAIL = "meanlogabs"
 
 
 def main(a: str, b: str) -> None:
-    """Prints what differs between two runs. A run is a run-id file, an id from the MLflow UI or the beginning of one, or a name."""
+    """Prints what differs between two runs.
+
+    A run is a run-id file, an id from the MLflow UI or the beginning of one, or a name.
+    """
     from pipeline.tracking.queries import find_run
 
     first, second = find_run(a), find_run(b)
@@ -33,7 +36,7 @@ def table(title: str, rows: list[tuple[str, str, str]]) -> str:
     lines = [(title, "A", "B"), *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     return "\n" + "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 

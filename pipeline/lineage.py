@@ -1,8 +1,8 @@
 """Where a result comes from: git's and DVC's facts about this checkout, as they are now.
 
-Tried on DVC 3.67: a file's hash is the MD5 of its bytes; a folder's is the MD5 of the JSON list of its files' hashes and relative paths
-with ".dir" behind it, without what .dvcignore names. So the hashes here equal those that dvc.lock gets, for a tenth of the time that
-`import dvc` takes.
+Tried on DVC 3.67: a file's hash is the MD5 of its bytes; a folder's is the MD5 of the JSON list of its files' hashes
+and relative paths with ".dir" behind it, without what .dvcignore names. So the hashes here equal those that dvc.lock
+gets, for a tenth of the time that `import dvc` takes.
 """
 
 import hashlib
@@ -144,7 +144,10 @@ class GitFacts(NamedTuple):
 
 
 def git_facts() -> GitFacts | None:
-    """What git says about the running code, or None outside git or before the first commit. Changes nothing in the repository."""
+    """What git says about the running code, or None outside git or before the first commit.
+
+    Changes nothing in the repository.
+    """
     root = code_root()
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:

@@ -24,14 +24,14 @@ def store_address(root: Path) -> str:
     scheme = address.partition(":")[0].lower() if "://" in address or address.startswith("file:") else ""
     if scheme in ("", "file"):
         raise InputError(
-            f"{VARIABLE} is {without_password(address)}: MLflow 3 has no store of plain files any more. Unset it (runs then go to "
-            f"{DATABASE} in the repository), or give sqlite:////absolute/path/{DATABASE} or http://server:port; "
-            "'mlflow migrate-filestore --help' tells how old runs move"
+            f"{VARIABLE} is {without_password(address)}: MLflow 3 has no store of plain files any more. "
+            f"Unset it (runs then go to {DATABASE} in the repository), or give sqlite:////absolute/path/{DATABASE} or "
+            "http://server:port; 'mlflow migrate-filestore --help' tells how old runs move"
         )
     if scheme.startswith("sqlite") and not Path(database_file(address) or "relative").is_absolute():
         raise InputError(
-            f"{VARIABLE} is {address}: a relative path would make a new store in each folder, and experiments run in folders that "
-            f"are deleted. Give sqlite:////absolute/path/{DATABASE} (four slashes)"
+            f"{VARIABLE} is {address}: a relative path would make a new store in each folder, and experiments run in "
+            f"folders that are deleted. Give sqlite:////absolute/path/{DATABASE} (four slashes)"
         )
     return address
 

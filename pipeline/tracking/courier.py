@@ -1,4 +1,7 @@
-"""The training's end of delivery: starts the child process, keeps it alive, waits for it at the end and no longer than allowed."""
+"""The training's end of delivery.
+
+Starts the child process, keeps it alive, waits for it at the end and no longer than allowed.
+"""
 
 import os
 import subprocess

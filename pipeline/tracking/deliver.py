@@ -1,7 +1,9 @@
-"""The child process that delivers a journal: `python -m pipeline.tracking.deliver <journal> <identity of the training process>`.
+"""The child process that delivers a journal.
 
-It ends with 0 when the journal has been ended and is delivered whole. It goes on trying as long as the training lives; when the
-training vanishes without a word (kill -9, out of memory), it delivers what is there and marks the run KILLED.
+    python -m pipeline.tracking.deliver <journal> <identity of the training process>
+
+It ends with 0 when the journal has been ended and is delivered whole. It goes on trying as long as the training lives;
+when the training vanishes without a word (kill -9, out of memory), it delivers what is there and marks the run KILLED.
 """
 
 import contextlib
@@ -16,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pipeline.tracking import addresses, process
-from pipeline.tracking.journal import give_sign, is_closed, put_away, read_delivered, write_delivered
+from pipeline.tracking.journal import give_sign, is_closed, put_away, read_delivered, sole_delivery, write_delivered
 
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_BETWEEN_BATCHES = 1.0
@@ -82,10 +84,10 @@ class Errand:
         return False
 
     def _open(self) -> None:
-        from pipeline.tracking.delivery import Delivery
-        from pipeline.tracking.store import Store
-
         with sign_of_life(self._folder):
+            from pipeline.tracking.delivery import Delivery
+            from pipeline.tracking.store import Store
+
             self._store = self._store or Store(self._address, self._root)
         self._delivery = Delivery(self._folder, self._store, self._say)
 
@@ -144,7 +146,10 @@ class Errand:
 
 @contextmanager
 def sign_of_life(folder: Path) -> Iterator[None]:
-    """Within the block tells the training that this process is at work: a new store takes MLflow ten seconds, without a word."""
+    """Within the block tells the training that this process is at work.
+
+    A new store takes MLflow ten seconds, without a word.
+    """
     done = threading.Event()
 
     def tell() -> None:
@@ -175,8 +180,6 @@ def main(folder: Path, training: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(10)
-    with sign_of_life(folder):
-        from pipeline.tracking.delivery import sole_delivery
     while process.is_gone(training) is not True:
         with sole_delivery(folder) as alone:
             if alone:

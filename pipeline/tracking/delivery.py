@@ -1,31 +1,32 @@
 """Delivers one journal: reads on from where the last try ended, sends a batch, remembers how far it came.
 
-Everything can be sent twice without being there twice, because a batch may have arrived although its answer did not: a metric value
-keeps the time of its logging, a run is found by its key, a checkpoint by its tag.
+Everything can be sent twice without being there twice, because a batch may have arrived although its answer did not: a
+metric value keeps the time of its logging, a run is found by its key, a checkpoint by its tag.
 """
 
-import fcntl
 import json
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import InputError
-from pipeline.tracking import addresses, process
+from pipeline.tracking import addresses
 from pipeline.tracking import client as mlflow
 from pipeline.tracking.facts import as_key
 from pipeline.tracking.journal import (
-    RECORDS,
     Delivered,
+    first_opening,
+    ownership,
     put_away,
     read_delivered,
     read_records,
     records_size,
+    sole_delivery,
+    waiting_journals,
     write_delivered,
 )
 from pipeline.tracking.store import HEARTBEAT, KEY, PARENT, PROCESS, REASON, Store, explain, time_for_files
@@ -159,7 +160,10 @@ class Delivery:
         self._give_params(run, record["params"], tags, f"resume-{record['attempt'] - 1}")
 
     def _open_joined(self, record: Mapping[str, Any]) -> None:
-        """Writes to the training's run, and, when the stage has already written there with other parameters, to one below it too."""
+        """Writes to the training's run.
+
+        When the stage has already written there with other parameters, writes to a run below that one too.
+        """
         stage, digest = record["stage"], record["digest"]
         parent = self._parent(record)
         runs = [parent.info.run_id]
@@ -190,7 +194,10 @@ class Delivery:
     def _give_params(
         self, run: mlflow.MlflowRun, params: Mapping[str, str], tags: dict[str, str], changed: str
     ) -> None:
-        """Logs the parameters that the run lacks; one that it has with another value, which MLflow would refuse, becomes a tag."""
+        """Logs the parameters that the run lacks.
+
+        One that it has with another value, which MLflow would refuse, becomes a tag.
+        """
         present = run.data.params
         new = {name: value for name, value in params.items() if name not in present}
         other = {name: value for name, value in params.items() if _number(present.get(name, value)) != _number(value)}
@@ -214,7 +221,10 @@ class Delivery:
             self._set_tags(run_id, tags)
 
     def _unlike_present(self, run_id: str, metrics: list[mlflow.Metric]) -> list[mlflow.Metric]:
-        """The metrics without those that the run shows already: a stage repeated gives the same values again, at a later time."""
+        """The metrics without those that the run shows already.
+
+        A stage repeated gives the same values again, at a later time.
+        """
         present = self._client.get_run(run_id).data.metrics
         return [metric for metric in metrics if present.get(metric.key) != metric.value]
 
@@ -295,7 +305,10 @@ class Delivery:
             self._try_together(run_id, "tags", part)
 
     def _try_together(self, run_id: str, kind: str, entries: list[Any]) -> None:
-        """Sends entries in one request; when the store refuses them for good, one by one, to lose only what it refuses."""
+        """Sends entries in one request.
+
+        When the store refuses them for good, one by one, to lose only what it refuses.
+        """
         try:
             self._client.log_batch(run_id, **{kind: entries})
         except mlflow.MlflowException as error:
@@ -320,18 +333,6 @@ class Delivery:
             shutil.rmtree((self.folder / record["source"]).parent, ignore_errors=True)
 
 
-@contextmanager
-def sole_delivery(folder: Path) -> Iterator[bool]:
-    """Whether this process is the only one that delivers the journal within the block."""
-    with (folder / "lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
-
-
 def deliver_waiting(
     root: Path, address: str, say: Callable[[str], None], own: Path | None, progressed: Callable[[], None]
 ) -> dict[Path, str]:
@@ -339,7 +340,8 @@ def deliver_waiting(
 
     Args:
         root: The main checkout.
-        address: The store that is used now. A journal goes to the store that it was written for: to this one where they are
+        address: The store that is used now. A journal goes to the store that it was written for: to this one where
+            they are
             the same but for a password, else to the address in the journal, if that needs none.
         say: Takes lines for a log.
         own: A journal to leave alone.
@@ -386,37 +388,6 @@ def _store_of(folder: Path, root: Path, address: str, stores: dict[str, Store | 
     if isinstance(store, Exception):
         raise store
     return store
-
-
-def waiting_journals(outbox: Path) -> list[Path]:
-    """The journals that no living process writes, the oldest first."""
-    folders = [path for path in outbox.glob("*") if (path / RECORDS).exists() and _is_left_behind(path)]
-    return sorted(folders, key=_opened)
-
-
-def first_opening(folder: Path) -> Mapping[str, Any]:
-    """The first record in which a run is opened; empty when there is none."""
-    return next((record for record, _ in read_records(folder) if record["kind"] == "open"), {})
-
-
-def ownership(folder: Path) -> tuple[int, str, bool]:
-    """Number of the last attempt, the process that writes or wrote it, and whether it has said how it ended."""
-    attempt, writer, closed = 0, "", False
-    for record, _ in read_records(folder):
-        if record["kind"] == "claim":
-            writer, closed = record["process"], False
-        attempt = record.get("attempt", attempt)
-        closed |= record["kind"] == "close"
-    return attempt, writer, closed
-
-
-def _is_left_behind(folder: Path) -> bool:
-    _, writer, closed = ownership(folder)
-    return closed or process.is_gone(writer) is True
-
-
-def _opened(folder: Path) -> int:
-    return next(read_records(folder), ({}, 0))[0].get("time", 0)
 
 
 def _tags_while_running(record: Mapping[str, Any]) -> dict[str, str]:

@@ -5,8 +5,9 @@
     <outbox>/<id>/delivered.json   how far delivery has come; replaced whole, by whoever holds `lock`
     <outbox>/<id>/deliver.log      what delivery had to say
 
-A journal lies in the outbox until all of it is delivered. Then it is put away: back into the state folder of its training, which
-an interrupted training reads on, or, when there is none, removed. So what is in the outbox still waits, and removing a state folder loses nothing.
+A journal lies in the outbox until all of it is delivered. Then it is put away: back into the state folder of its
+training, which an interrupted training reads on, or, when there is none, removed. So what is in the outbox still
+waits, and removing a state folder loses nothing.
 """
 
 import contextlib
@@ -22,6 +23,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pipeline.tracking import process
 
 RECORDS = "records.jsonl"
 FILES = "files"
@@ -289,6 +292,40 @@ def read_pointer(state: Path) -> str | None:
 
 
 @contextmanager
+def sole_delivery(folder: Path) -> Iterator[bool]:
+    """Whether this process is the only one that delivers the journal within the block."""
+    with (folder / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+
+
+def waiting_journals(outbox: Path) -> list[Path]:
+    """The journals that no living process writes, the oldest first."""
+    folders = [path for path in outbox.glob("*") if (path / RECORDS).exists() and _is_left_behind(path)]
+    return sorted(folders, key=_opened)
+
+
+def first_opening(folder: Path) -> Mapping[str, Any]:
+    """The first record in which a run is opened; empty when there is none."""
+    return next((record for record, _ in read_records(folder) if record["kind"] == "open"), {})
+
+
+def ownership(folder: Path) -> tuple[int, str, bool]:
+    """Number of the last attempt, the process that writes or wrote it, and whether it has said how it ended."""
+    attempt, writer, closed = 0, "", False
+    for record, _ in read_records(folder):
+        if record["kind"] == "claim":
+            writer, closed = record["process"], False
+        attempt = record.get("attempt", attempt)
+        closed |= record["kind"] == "close"
+    return attempt, writer, closed
+
+
+@contextmanager
 def exclusive(path: Path) -> Iterator[None]:
     """Waits until no other process is in a block with the same path."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -311,3 +348,12 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def _is_left_behind(folder: Path) -> bool:
+    _, writer, closed = ownership(folder)
+    return closed or process.is_gone(writer) is True
+
+
+def _opened(folder: Path) -> int:
+    return next(read_records(folder), ({}, 0))[0].get("time", 0)

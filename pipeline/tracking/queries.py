@@ -30,7 +30,7 @@ class RunRecord(NamedTuple):
 
 
 def find_run(text: str) -> RunRecord:
-    """The run that `text` means: a run-id file, an id, a run key, the beginning of one, or a name that only one run has.
+    """The run that `text` means: a run-id file, an id, a key, the beginning of one, or a name that only one run has.
 
     Raises:
         InputError: There is no such run, there are several, or the store does not answer.

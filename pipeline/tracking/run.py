@@ -59,7 +59,10 @@ class Run:
         self._not_finite: set[str] = set()
 
     def log_metrics(self, values: Mapping[str, float], step: int = 0) -> None:
-        """Figures at a step. A figure that the run already has at this step stays as it is; one that is not finite becomes a tag."""
+        """Figures at a step.
+
+        A figure that the run already has at this step stays as it is; one that is not finite becomes a tag.
+        """
         if self._journal is None:
             return
         figures = {facts.as_key(name): float(value) for name, value in values.items()}
@@ -84,8 +87,9 @@ class Run:
             self.log_artifact(path, Path(name).parent.as_posix())
 
     def log_checkpoint(self, path: Path, step: int, figures: Mapping[str, float]) -> None:
-        """A checkpoint: the files at `path`, which nobody may change in place, and a model in MLflow with this step and these figures.
+        """A checkpoint: the files at `path`, which nobody may change in place, and a model in MLflow.
 
+        The model has this step and these figures, so that
         `MlflowClient.search_logged_models(order_by=...)` then finds the best by any of them.
         """
         if self._journal is None:
@@ -109,7 +113,10 @@ class Run:
             self._journal.sync()
 
     def write_id(self, path: Path) -> None:
-        """Writes the file by which later stages find this run; its `run_id` is null while the store has not answered."""
+        """Writes the file by which later stages find this run.
+
+        Its `run_id` is null while the store has not answered.
+        """
         if self._run_id is None and self._courier is not None:
             self._run_id = self._courier.run_id(SECONDS_FOR_AN_ID)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +146,8 @@ class Run:
 def training_run(stage: str, params: Params, state: Path) -> Iterator[Run]:
     """A training's run: a new one, or that of the training which was interrupted in the same state folder.
 
-    It ends FINISHED, FAILED on an error or an exit with another code than 0, KILLED on SIGINT or SIGTERM, each with the reason as a tag.
+    It ends FINISHED, FAILED on an error or an exit with another code than 0, KILLED on SIGINT or SIGTERM, each with
+    the reason as a tag.
 
     Args:
         stage: Its name in dvc.yaml.
@@ -147,7 +155,8 @@ def training_run(stage: str, params: Params, state: Path) -> Iterator[Run]:
         state: Where the training keeps what it resumes from; the run is that folder's.
 
     Raises:
-        InputError: The address of the store cannot be used, or the settings demand delivery and the store has not got everything.
+        InputError: The address of the store cannot be used, or the settings demand delivery and the store has not got
+            everything.
     """
     key = read_pointer(state) or uuid.uuid4().hex
     state.mkdir(parents=True, exist_ok=True)
@@ -158,10 +167,12 @@ def training_run(stage: str, params: Params, state: Path) -> Iterator[Run]:
 
 @contextmanager
 def join_run(run_file: Path, stage: str, params: Params) -> Iterator[Run]:
-    """The run of the training that wrote `run_file`, for a later stage to add to; its files go into the folder `<stage>/`.
+    """The run of the training that wrote `run_file`, for a later stage to add to.
 
-    The first time, a stage writes to that run itself. When it is repeated with other parameters, it gets a run of its own below that
-    one, and the training's run shows the latest.
+    The stage's files go into the folder `<stage>/`.
+
+    The first time, a stage writes to that run itself. When it is repeated with other parameters, it gets a run of its
+    own below that one, and the training's run shows the latest.
 
     Raises:
         InputError: `run_file` is no run-id file; and as `training_run`.

@@ -18,6 +18,14 @@ PROCESS = "reprise.process"
 REASON = "reprise.reason"
 SECONDS_WITHOUT_HEARTBEAT = 600.0
 PARENT = "mlflow.parentRunId"
+SIGNS = {
+    "Connection refused": "no server answers at that address",
+    "Failed to resolve": "the server's name is not known",
+    "timed out": "the server does not answer in time",
+    "Invalid Host header": "the server refuses the name that it is called by; start it with --allowed-hosts",
+    "too many 500 error responses": "the server answers with error 500",
+    "error code 401": "the server asks who you are: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
+}
 
 
 class Store:
@@ -102,11 +110,11 @@ class Store:
 
 def explain(error: Exception) -> str:
     """What went wrong, in a line without passwords."""
-    lines = str(error).strip().splitlines() or [""]
-    text = f"{type(error).__name__}: {lines[0]}"
-    if "Invalid Host header" in str(error):
-        text = "the MLflow server refuses the name it was called by; start it with --allowed-hosts and that name"
-    return addresses.without_password(text)[:300]
+    text = " ".join(str(error).split())
+    for sign, meaning in SIGNS.items():
+        if sign in text:
+            return meaning
+    return addresses.without_password(f"{type(error).__name__}: {text}")[:300]
 
 
 @contextmanager
@@ -125,7 +133,10 @@ def _making_lock(address: str, root: Path) -> Path:
 
 
 def _is_made(address: str) -> bool:
-    """Whether the SQLite file has its tables and the experiment; MLflow's own migration must not run in two processes at once."""
+    """Whether the SQLite file has its tables and the experiment.
+
+    MLflow's own migration must not run in two processes at once.
+    """
     file = addresses.database_file(address)
     if file is None or not Path(file).exists():
         return False

@@ -25,7 +25,9 @@ def evaluate(loss: float, **params: float) -> None:
         run.log_text(f"loss {loss}", "figures.txt")
 
 
-def test_the_first_writes_to_the_run_a_repeat_with_other_parameters_gets_one_below_and_the_run_shows_the_latest(trained) -> None:
+def test_the_first_writes_to_the_run_a_repeat_with_other_parameters_gets_one_below_and_the_run_shows_the_latest(
+    trained,
+) -> None:
     evaluate(0.5, limit=10)
     evaluate(0.5, limit=10)
     (run,) = trained.runs()

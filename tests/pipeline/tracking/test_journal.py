@@ -36,7 +36,7 @@ def test_a_reader_takes_whole_records_only_and_goes_on_from_where_it_was(tmp_pat
     with (tmp_path / "records.jsonl").open("ab") as file:
         file.write(b'{"kind": "tags"')
         file.flush()
-        (_, offset), = read_records(tmp_path)
+        ((_, offset),) = read_records(tmp_path)
         file.write(b', "tags": {}}\n')
 
     assert [record["kind"] for record, _ in read_records(tmp_path, offset)] == ["tags"]

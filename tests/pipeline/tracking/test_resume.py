@@ -1,11 +1,11 @@
 """An interrupted training goes on in the same run, with one value a step in every curve."""
 
-import signal
-
 
 def test_a_killed_training_goes_on_in_its_run_without_a_value_twice(repository) -> None:
     repository.train("--end", "SIGKILL", "--at", "12")
-    code, output = repository.train("--first", "5", "--at", "15", "--extra", "train_toy.units=8.0,train_toy.decay_rate=0.9")
+    code, output = repository.train(
+        "--first", "5", "--at", "15", "--extra", "train_toy.units=8.0,train_toy.decay_rate=0.9"
+    )
 
     assert code == 0, output
     (run,) = repository.runs()
