@@ -1,0 +1,258 @@
+"""The whole model of categorical sequences: embedding, recurrent layers, logits, loss.
+
+Where the original is wrong, this is right: whole sequences are evaluated and every symbol counts the same (the original drops
+what does not fill a segment and averages over segments), and quantisation, which is none of the model's business, is exactly
+invertible (the original's companding uses mu = 7 for 8 bits, and its decoder is not the inverse of its encoder).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from models.wayback.connections import Driver, Hidden, Layers, LayerSettings
+from models.wayback.networks import Logits, Network
+from models.wayback.schedule import Schedule, stack_schedule, wayback_schedule
+from models.wayback.stack import Stack
+from models.wayback.variables import Variables
+from models.wayback.wayback import Wayback
+
+
+class Settings(NamedTuple):
+    """The authors' hyperparameters that make the model; lists run from layer 0 = bottom = fastest.
+
+    Attributes:
+        data_dim: Number of symbols; they are 0 to data_dim - 1.
+        layout: "stack" or "wayback".
+        cell: "lstm", "gru", "rnn" or "rrnn".
+        layer_sizes: Units of each recurrent layer.
+        io_sizes: Units of the layers of the input network and of the output network, which are ELU whatever `activation` says.
+        activation: "tanh", "elu" or "identity", inside the cells.
+        use_bn: Batch norm, by the statistics of the batch alone.
+        vskip: Each layer sees all others instead of its neighbours.
+        carry: False: a layer starts anew from the one above whenever that one is updated (layout wayback).
+        periods: A layer is updated once per so many updates of the layer below (layout wayback).
+        boundaries: How far back each layer's gradient reaches, in its updates; see schedule.py.
+        unroll_layer_count: Outer layers (layout wayback); 0 = no truncation inside a segment.
+        context_size: Features of an extra input of the top layer; 0 = none.
+    """
+
+    data_dim: int
+    layout: str
+    cell: str
+    layer_sizes: Sequence[int]
+    io_sizes: Sequence[int]
+    activation: str
+    use_bn: bool
+    vskip: bool
+    carry: bool
+    periods: Sequence[int]
+    boundaries: Sequence[int]
+    unroll_layer_count: int
+    context_size: int = 0
+
+    def schedule(self) -> Schedule:
+        """The layout in time.
+
+        Raises:
+            ValueError: The settings break a rule of the layout; the message says which.
+        """
+        layers = len(self.layer_sizes)
+        if self.layout == "stack":
+            if self.unroll_layer_count:
+                raise ValueError(
+                    f"unroll_layer_count is {self.unroll_layer_count}; layout stack truncates nothing inside a segment: 0"
+                )
+            return stack_schedule(layers, self.boundaries)
+        if len(self.periods) != layers or len(self.boundaries) != layers:
+            raise ValueError(
+                f"layout wayback needs one number a layer: layer_sizes {list(self.layer_sizes)}, periods {list(self.periods)}, "
+                f"boundaries {list(self.boundaries)}"
+            )
+        return wayback_schedule(self.periods, self.boundaries, self.unroll_layer_count)
+
+
+class State(NamedTuple):
+    """What is carried from segment to segment: the time within a cycle (int32 scalar), and the layers' states."""
+
+    time: tf.Tensor
+    layers: Layers
+
+
+class Scores(NamedTuple):
+    """How well each symbol was predicted, [batch, steps].
+
+    Attributes:
+        nats: Negative natural logarithm of the probability of what came.
+        errors: Whether something else was likelier.
+    """
+
+    nats: tf.Tensor
+    errors: tf.Tensor
+
+
+class SequenceModel:
+    """Predicts each next symbol of a batch of sequences.
+
+    Attributes:
+        settings: What it was made of.
+        schedule: Its layout in time.
+        variables: All weights by the authors' names (without their outermost scope), in a stable order.
+
+    Raises:
+        ValueError: The settings break a rule of the layout; the message says which.
+    """
+
+    def __init__(self, settings: Settings, generator: np.random.Generator, dtype: tf.DType = tf.float32):
+        self.settings, self.schedule, self.dtype = settings, settings.schedule(), dtype
+        variables = Variables(generator, dtype)
+        layers = LayerSettings(
+            settings.cell,
+            settings.layer_sizes,
+            settings.activation,
+            settings.use_bn,
+            settings.vskip,
+            settings.io_sizes[-1] if settings.io_sizes else settings.data_dim,
+            settings.context_size,
+        )
+        self._input_network = Network("layers", settings.data_dim, settings.io_sizes, settings.use_bn, variables)
+        if settings.layout == "stack":
+            self._core = Stack(layers, self.schedule, variables)
+        else:
+            self._core = Wayback(layers, self.schedule, settings.carry, variables)
+        self._logits = Logits(settings.layer_sizes, settings.io_sizes, settings.use_bn, settings.data_dim, variables)
+        self.variables = variables.trained
+
+    def initial_state(self, batch_size: int) -> State:
+        """The state at the beginning of a sequence."""
+        return State(tf.constant(0), self._core.layers.initial_state(batch_size, self.dtype))
+
+    def embed(self, symbols: tf.Tensor) -> tf.Tensor:
+        """Embeddings of one-hot symbols [..., batch, data_dim] -> [..., batch, size]."""
+        return self._input_network(symbols)
+
+    def train(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None = None) -> tuple[Scores, State]:
+        """A training segment from time 0, its gradient truncated as the schedule says.
+
+        Args:
+            symbols: [batch, schedule.step_count + 1]; the last one is only predicted.
+            state: Where the segment before left off.
+            context: [batch, context_size], or with a step axis in the middle.
+
+        Returns:
+            The scores of the steps that count, [batch, schedule.step_count - schedule.first_counted], and the state after the segment.
+        """
+        targets = tf.transpose(symbols)[self.schedule.first_counted + 1 :]
+        bound = self._core.bind()
+        driver = Driver(self._lookup(bound, tf.transpose(symbols)), _context(context))
+        hidden, layers = self._core.truncated(bound, driver, state.layers)
+        return _scores(self._logits(hidden), targets), State(state.time, layers)
+
+    def train_embedded(self, embedding: tf.Tensor, targets: tf.Tensor, state: State) -> tuple[Scores, State]:
+        """As `train`, of embeddings [steps, batch, size] and of the symbols [batch, steps] to predict."""
+        bound = self._core.bind()
+        project = self._core.embedding_projection(bound)
+        driver = Driver(lambda start, count: project(embedding[start : start + count]), None)
+        hidden, layers = self._core.truncated(bound, driver, state.layers)
+        return _scores(self._logits(hidden), tf.transpose(targets)[self.schedule.first_counted :]), State(
+            state.time, layers
+        )
+
+    def predict(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None = None) -> tuple[tf.Tensor, State]:
+        """Logits of what comes after each of the symbols [batch, steps], from any time on: [batch, steps, data_dim]."""
+        hidden, state = self._forward(symbols, state, context)
+        return tf.transpose(self._logits(hidden), [1, 0, 2]), state
+
+    def predict_cycles(
+        self, symbols: tf.Tensor, state: State, context: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, State]:
+        """As `predict`, faster: from time 0 on, for a whole number of cycles of the schedule."""
+        bound = self._core.bind()
+        driver = Driver(self._lookup(bound, tf.transpose(symbols)), _context(context))
+        hidden, layers = self._core.unroll(bound, driver, state.layers, symbols.shape[1])
+        return tf.transpose(self._logits(hidden), [1, 0, 2]), State(state.time, layers)
+
+    def sample(
+        self, first: tf.Tensor, state: State, noise: tf.Tensor, temperature: tf.Tensor
+    ) -> tuple[tf.Tensor, State]:
+        """Symbols drawn one after the other from what the model predicts, each the input of the next step.
+
+        Args:
+            first: The symbols [batch] that the state has not seen yet.
+            state: Its time may be any; samplings that carry the state on make one long sample.
+            noise: Standard Gumbel noise [steps, batch, data_dim]: adding it to the logits and taking the largest draws from their
+                softmax.
+            temperature: [batch], from 0 = always the likeliest symbol; the logits are divided by it.
+
+        Returns:
+            The symbols [batch, steps], and the state that has seen all of them but the last.
+        """
+        bound = self._core.bind()
+        steps = noise.shape[0]
+
+        def body(step, symbols, state, drawn):
+            lookup = self._lookup(bound, symbols[None])
+            driver = Driver(lambda *_: lookup(0, 1), None)
+            layers = self._core.step(bound, state.time, driver, state.layers)
+            logits = self._logits(Hidden([layer[-1][None] for layer in layers], [1] * len(layers)))[0]
+            symbols = tf.argmax(logits + temperature[:, None] * noise[step], axis=-1, output_type=tf.int32)
+            return step + 1, symbols, State((state.time + 1) % self.schedule.period, layers), drawn.write(step, symbols)
+
+        drawn = tf.TensorArray(tf.int32, size=steps, element_shape=first.shape)
+        _, _, state, drawn = tf.while_loop(
+            lambda step, *_: step < steps, body, (tf.constant(0), first, state, drawn), maximum_iterations=steps
+        )
+        return tf.transpose(drawn.stack()), state
+
+    def _forward(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None) -> tuple[Hidden, State]:
+        bound = self._core.bind()
+        lookup, context_at = self._lookup(bound, tf.transpose(symbols)), _context(context)
+        steps = symbols.shape[1] or tf.shape(symbols)[1]
+
+        def body(step, layers, arrays):
+            driver = Driver(lambda *_: lookup(step, 1), context_at and (lambda _: context_at(step)))
+            layers = self._core.step(bound, (state.time + step) % self.schedule.period, driver, layers)
+            return (
+                step + 1,
+                layers,
+                [array.write(step, output[-1]) for array, output in zip(arrays, layers, strict=True)],
+            )
+
+        arrays = [tf.TensorArray(self.dtype, size=steps, element_shape=layer[-1].shape) for layer in state.layers]
+        _, layers, arrays = tf.while_loop(
+            lambda step, *_: step < steps, body, (tf.constant(0), state.layers, arrays), maximum_iterations=steps
+        )
+        time = (state.time + steps) % self.schedule.period
+        return Hidden([array.stack() for array in arrays], [1] * len(arrays)), State(time, layers)
+
+    def _lookup(self, bound: Any, symbols: tf.Tensor) -> Callable[[tf.Tensor, int], tf.Tensor]:
+        """`(start, count)` -> layer 0's projections of these symbols' embeddings; `symbols` is [steps, batch]."""
+        project = self._core.embedding_projection(bound)
+        if self.settings.use_bn:
+            return lambda start, count: project(self.embed(self._one_hot(symbols[start : start + count])))
+        table = project(self.embed(tf.eye(self.settings.data_dim, dtype=self.dtype)))
+        return lambda start, count: tf.gather(table, symbols[start : start + count])
+
+    def _one_hot(self, symbols: tf.Tensor) -> tf.Tensor:
+        return tf.one_hot(symbols, self.settings.data_dim, dtype=self.dtype)
+
+
+def score(logits: tf.Tensor, targets: tf.Tensor) -> Scores:
+    """How well logits [..., data_dim] predict the targets [...]."""
+    nats = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=targets, logits=logits)
+    return Scores(nats, tf.argmax(logits, axis=-1, output_type=targets.dtype) != targets)
+
+
+def _scores(logits: tf.Tensor, targets: tf.Tensor) -> Scores:
+    """Of time-major logits and targets, batch-major scores."""
+    return Scores(*(tf.transpose(values) for values in score(logits, targets)))
+
+
+def _context(context: tf.Tensor | None) -> Callable[[tf.Tensor], tf.Tensor] | None:
+    if context is None:
+        return None
+    if context.shape.rank == 2:
+        return lambda _: context
+    by_time = tf.transpose(context, [1, 0, 2])
+    return lambda time: by_time[time]

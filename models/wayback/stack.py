@@ -1,0 +1,63 @@
+"""Layout `stack`: every layer at every step, bottom to top."""
+
+import tensorflow as tf
+
+from models.wayback.connections import (
+    CONTEXT,
+    EMBEDDING,
+    BoundLayer,
+    Driver,
+    Hidden,
+    Layers,
+    LayerSettings,
+    RecurrentLayers,
+    outputs_of,
+)
+from models.wayback.schedule import Schedule
+from models.wayback.terms import Projection
+from models.wayback.variables import Variables
+
+
+class Stack:
+    """Recurrent layers on top of each other. The time plays no part; a segment is never truncated inside."""
+
+    def __init__(self, settings: LayerSettings, schedule: Schedule, variables: Variables):
+        self.schedule = schedule
+        self.layers = RecurrentLayers(settings, sees_above=False, variables=variables)
+
+    def bind(self) -> list[BoundLayer]:
+        return self.layers.bind()
+
+    def embedding_projection(self, bound: list[BoundLayer]) -> Projection:
+        """Layer 0's projection of embeddings."""
+        return bound[0].inputs[EMBEDDING]
+
+    def step(self, bound: list[BoundLayer], time: tf.Tensor, driver: Driver, layers: Layers) -> Layers:
+        """The state after one step; layers below show their new outputs, with vskip those above their old ones."""
+        updated = list(layers)
+        for index, layer in enumerate(bound):
+            values = outputs_of(tuple(updated))
+            if CONTEXT in layer.inputs:
+                values[CONTEXT] = driver.context(time)
+            projected = {EMBEDDING: driver.embedding(time, 1)[0]} if index == 0 else {}
+            updated[index] = layer.step(values, projected, updated[index])
+        return tuple(updated)
+
+    def unroll(self, bound: list[BoundLayer], driver: Driver, layers: Layers, steps: int) -> tuple[Hidden, Layers]:
+        """The outputs of all layers at steps 0 to `steps` - 1, and the state after them."""
+        embedding = driver.embedding(tf.constant(0), steps)
+        inside = Driver(lambda time, count: embedding[time : time + count], driver.context)
+
+        def body(time, state, arrays):
+            state = self.step(bound, time, inside, state)
+            return time + 1, state, [array.write(time, output[-1]) for array, output in zip(arrays, state, strict=True)]
+
+        arrays = [tf.TensorArray(embedding.dtype, size=steps, element_shape=state[-1].shape) for state in layers]
+        _, layers, arrays = tf.while_loop(
+            lambda time, *_: time < steps, body, (tf.constant(0), layers, arrays), maximum_iterations=steps
+        )
+        return Hidden([array.stack() for array in arrays], [1] * len(bound)), layers
+
+    def truncated(self, bound: list[BoundLayer], driver: Driver, layers: Layers) -> tuple[Hidden, Layers]:
+        """A training segment: the outputs at the steps that count, which are all, and the state after it."""
+        return self.unroll(bound, driver, layers, self.schedule.step_count)
