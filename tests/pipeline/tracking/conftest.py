@@ -142,6 +142,12 @@ def repository(new_repository: Callable[..., Repository]) -> Repository:
     return new_repository()
 
 
+@pytest.fixture(scope="module")
+def shared_repository(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Repository:
+    """One repository for the tests of a module."""
+    return Repository(tmp_path_factory.mktemp("shared") / "répertoire de test", empty_database)
+
+
 class Server:
     """A real MLflow server that can be killed, stopped and started again at the same address."""
 
@@ -197,7 +203,7 @@ def server(tmp_path: Path, empty_database: Path) -> Iterator[Server]:
     made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
     """Waits until something becomes true, and fails when it does not."""
 

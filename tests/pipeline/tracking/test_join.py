@@ -1,8 +1,10 @@
 """Evaluation and synthesis write to the run of the training that they look at."""
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,17 +12,25 @@ from pipeline import tracking
 from pipeline.errors import InputError
 
 
-@pytest.fixture
-def trained(repository, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(repository.root)
-    repository.train("--steps", "3")
-    return repository
+@pytest.fixture(scope="module")
+def trained(shared_repository: Any) -> Any:
+    code, output = shared_repository.train("--steps", "3")
+    assert code == 0, output
+    return shared_repository
+
+
+@pytest.fixture(autouse=True)
+def inside(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained.root)
+
+
+def join(stage: str, **params: float) -> AbstractContextManager[tracking.Run]:
+    values = SimpleNamespace(flat=lambda: {f"{stage}.{name}": value for name, value in params.items()})
+    return tracking.join_run(Path("data/runs/train_toy.json"), stage, values)
 
 
 def evaluate(loss: float, **params: float) -> None:
-    values = {f"evaluate_toy.{name}": value for name, value in params.items()}
-    run_file = Path("data/runs/train_toy.json")
-    with tracking.join_run(run_file, "evaluate_toy", SimpleNamespace(flat=lambda: values)) as run:
+    with join("evaluate_toy", **params) as run:
         run.log_metrics({"test_loss": loss})
         run.log_text(f"loss {loss}", "figures.txt")
 
@@ -49,27 +59,23 @@ def test_the_first_writes_to_the_run_a_repeat_with_other_parameters_gets_one_bel
     assert trained.outbox == []
 
 
-def test_a_stage_that_fails_says_so_and_leaves_the_status_of_the_training(trained) -> None:
-    with pytest.raises(ValueError, match="no test split"), joined(trained):
+def test_a_stage_that_fails_says_so_and_leaves_the_status_of_the_training(trained: Any) -> None:
+    with pytest.raises(ValueError, match="no test split"), join("report"):
         raise ValueError("no test split")
-    (run,) = trained.runs()
+    run = trained.runs()[0]
     assert run.info.status == "FINISHED"
-    assert run.data.tags["evaluate_toy/status"] == "FAILED: ValueError: no test split"
+    assert run.data.tags["report/status"] == "FAILED: ValueError: no test split"
 
 
-def test_a_run_is_found_by_its_key_when_the_store_had_not_answered_in_time(trained) -> None:
+def test_a_run_is_found_by_its_key_when_the_store_had_not_answered_in_time(trained: Any) -> None:
     path = trained.root / "data" / "runs" / "train_toy.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"run_id": None}))
-    evaluate(0.5)
-    (run,) = trained.runs()
-    assert run.data.metrics["test_loss"] == 0.5
+    with join("synthesize_toy") as run:
+        run.log_metrics({"stop_rate": 0.5})
+    assert trained.runs()[0].data.metrics["stop_rate"] == 0.5
 
 
 def test_a_file_that_is_no_run_id_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(InputError, match=r"run.json must be the run-id file"):
         tracking.join_run(tmp_path / "run.json", "evaluate_toy", None).__enter__()
-
-
-def joined(repository):
-    return tracking.join_run(repository.root / "data/runs/train_toy.json", "evaluate_toy", SimpleNamespace(flat=dict))

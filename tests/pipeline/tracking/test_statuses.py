@@ -2,10 +2,13 @@
 
 import signal
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pipeline.tracking import process
+from pipeline.tracking.run import _status
 
 ENDINGS = {
     "finished": (0, "FINISHED", ""),
@@ -15,45 +18,60 @@ ENDINGS = {
     "SIGINT": (-signal.SIGINT, "KILLED", "SIGINT"),
     "SIGKILL": (-signal.SIGKILL, "KILLED", "the training process vanished"),
 }
+NO_PROCESS = 2**22 + 1
+LEFT = {
+    "gone": {"reprise.process": process.identity(NO_PROCESS), "reprise.heartbeat": "1700000000"},
+    "alive": {"reprise.process": process.identity(1), "reprise.heartbeat": "1700000000"},
+    "silent elsewhere": {"reprise.process": "elsewhere|b|n|1|1", "reprise.heartbeat": "1700000000"},
+    "lively elsewhere": {"reprise.process": "elsewhere|b|n|1|1"},
+    "not ours": {},
+}
 
 
-def test_each_way_to_end_gives_its_own_exit_code_and_its_true_status_with_all_values_and_the_reason(
-    repository, wait_until: Callable
-) -> None:
+@pytest.fixture(scope="module")
+def ended(shared_repository: Any, wait_until: Callable) -> SimpleNamespace:
+    """Runs left RUNNING by others, and then a process for each way to end, all at once."""
+    repository = shared_repository
+    store = repository.store()
+    left = {name: store.client.create_run(store.experiment_id, tags=tags).info.run_id for name, tags in LEFT.items()}
     processes = {end: repository.start("--end", end, "--name", end, "--extra", f"end={end}") for end in ENDINGS}
     outputs = {end: process.communicate(timeout=120)[0] for end, process in processes.items()}
     wait_until(lambda: not repository.outbox)
-    runs = {run.data.params["end"]: run for run in repository.runs()}
-
-    assert {end: processes[end].returncode for end in ENDINGS} == {
-        end: code for end, (code, _, _) in ENDINGS.items()
-    }, outputs
-    assert {end: runs[end].info.status for end in ENDINGS} == {end: status for end, (_, status, _) in ENDINGS.items()}
-    for end, (_, _, reason) in ENDINGS.items():
-        assert runs[end].data.tags.get("reprise.reason", "").startswith(reason)
-        steps = range(20 if end == "finished" else 13)
-        assert repository.curve(runs[end]) == [(step, 1 / (step + 1)) for step in steps]
+    found = repository.runs()
+    return SimpleNamespace(
+        codes={end: process.returncode for end, process in processes.items()},
+        outputs=outputs,
+        runs={run.data.params["end"]: run for run in found if "end" in run.data.params},
+        curves={run.data.params["end"]: repository.curve(run) for run in found if "end" in run.data.params},
+        left={name: run for name, run_id in left.items() for run in found if run.info.run_id == run_id},
+    )
 
 
-def test_a_run_whose_process_and_courier_are_both_gone_is_closed_by_the_next_start(repository) -> None:
-    store = repository.store()
-    gone = process.identity(2**22 + 1)
-    tags = {"reprise.process": gone, "reprise.run_key": "a", "reprise.heartbeat": "1700000000"}
-    orphan = store.client.create_run(store.experiment_id, tags=tags)
-    alive = store.client.create_run(store.experiment_id, tags={"reprise.process": process.identity(1)})
-    elsewhere = store.client.create_run(store.experiment_id, tags={"reprise.process": "other|b|n|1|1"})
-    foreign = store.client.create_run(store.experiment_id)
+@pytest.mark.parametrize("end", ENDINGS)
+def test_each_way_to_end_keeps_its_exit_code_and_gives_the_true_status_the_reason_and_all_values(
+    end: str, ended: SimpleNamespace
+) -> None:
+    code, status, reason = ENDINGS[end]
+    assert ended.codes[end] == code, ended.outputs[end]
+    assert ended.runs[end].info.status == status
+    assert ended.runs[end].data.tags.get("reprise.reason", "").startswith(reason)
+    assert ended.curves[end] == [(step, 1 / (step + 1)) for step in range(20 if end == "finished" else 13)]
 
-    repository.train()
 
-    statuses = {run.info.run_id: run.info.status for run in repository.runs()}
-    assert statuses[orphan.info.run_id] == "KILLED"
-    assert store.client.get_run(orphan.info.run_id).info.end_time == 1700000000000
-    assert {statuses[run.info.run_id] for run in (alive, elsewhere, foreign)} == {"RUNNING"}
+def test_the_next_start_closes_the_runs_whose_process_is_gone_or_long_silent_and_no_others(
+    ended: SimpleNamespace,
+) -> None:
+    assert {name: run.info.status for name, run in ended.left.items()} == {
+        "gone": "KILLED",
+        "alive": "RUNNING",
+        "silent elsewhere": "KILLED",
+        "lively elsewhere": "RUNNING",
+        "not ours": "RUNNING",
+    }
+    assert ended.left["gone"].info.end_time == 1700000000000
+    assert ended.left["gone"].data.tags["reprise.reason"] == "its process is gone"
 
 
 @pytest.mark.parametrize("code", [None, 0])
 def test_exit_with_0_is_no_failure(code: int | None) -> None:
-    from pipeline.tracking.run import _status
-
     assert _status(SystemExit(code)) == ("FINISHED", "")

@@ -28,7 +28,7 @@ def main(
     end: str = "finished",
     at: int = 12,
     first: int = 0,
-    name: str = "toy",
+    name: str = "",
     gate: str = "",
     extra: str = "",
 ) -> None:
@@ -38,7 +38,7 @@ def main(
     """
     values = lineage.stage_facts(STAGE).params | dict(entry.split("=") for entry in extra.split(",") if entry)
     params = SimpleNamespace(flat=lambda: values)
-    state = lineage.work_folder() / f"{STAGE}-{name}"
+    state = lineage.work_folder() / f"{STAGE}-{name or lineage.stage_digest(STAGE)}"
     with tracking.training_run(stage=STAGE, params=params, state=state) as run:
         for step in range(first, steps):
             run.log_metrics({"train_loss": 1 / (step + 1), "learning_rate": 0.5}, step=step)
