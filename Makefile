@@ -1,3 +1,4 @@
+# Values given on the command line (TEXT=...) reach commands through the environment, never as parts of a shell line.
 # `make help` lists what there is. Python 3.11, git and make are all that is needed.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -34,13 +35,50 @@ repro: venv ## The whole pipeline: recordings to speech, every training tracked
 
 repro-tacotron: venv ## Text to speech alone
 	$(RUN) pipeline.params
-	$(BIN)/dvc repro synthesize_tacotron
+	$(BIN)/dvc repro evaluate_tacotron synthesize_tacotron
+	@$(RUN) pipeline.report --data data --report data/report
 	@$(RUN) pipeline.headline
 
 repro-wayback: venv ## Next-symbol prediction alone
 	$(RUN) pipeline.params
-	$(BIN)/dvc repro synthesize_wayback
+	$(BIN)/dvc repro evaluate_wayback synthesize_wayback
+	@$(RUN) pipeline.report --data data --report data/report
 	@$(RUN) pipeline.headline
+
+.PHONY: ui report compare sync
+ui: venv ## MLflow's pages on the runs of this repository
+	@$(RUN) pipeline.ui
+
+report: venv ## The page of what is there now: data/report/index.html
+	@$(RUN) pipeline.report --data data --report data/report
+
+compare: venv ## What differs between two runs: A=run B=run
+	@$(RUN) pipeline.compare --a "$${A:?is missing: make compare A=run B=run}" --b "$${B:?is missing: make compare A=run B=run}"
+
+sync: venv ## Delivers to MLflow what could not be delivered before
+	@$(RUN) pipeline.sync
+
+.PHONY: say sample
+say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav
+	@$(RUN) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}"
+
+sample: venv ## Goes on from a recording: PRIMER=x.wav OUT=y.wav (no PRIMER: from nothing)
+	@$(RUN) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}"
+
+.PHONY: corpus check
+corpus: venv ## Takes another corpus: FROM=folder NAME=x
+	@$(RUN) pipeline.add_corpus --folder "$${FROM:?is missing: make corpus FROM=folder NAME=x}" --name "$${NAME:?is missing: make corpus FROM=folder NAME=x}"
+
+check: venv ## Says what is wrong with a corpus before it is used: CORPUS=folder [FORMAT=ljspeech]
+	@$(RUN) pipeline.check --corpus "$${CORPUS:?is missing: make check CORPUS=folder}" $(if $(FORMAT),--format "$$FORMAT")
+
+.PHONY: clean
+clean: venv ## Lists what can be made again; FOR_REAL=1 removes it, ALL=1 MLflow's runs too
+	@$(RUN) pipeline.clean --for-real "$${FOR_REAL:-}" --everything "$${ALL:-}"
+
+.PHONY: bench
+bench: .venv/installed-dev ## Speeds beside those of others, as ratios: NAME=mels (a file of bench/)
+	$(BIN)/python -m "bench.$${NAME:?is missing: make bench NAME=mels}"
 
 .PHONY: test test-all
 test: .venv/installed-dev ## The tests, some minutes

@@ -146,6 +146,10 @@ def test_setting_a_parameter_keeps_everything_else(folder):
     before = (folder / "params.yaml").read_text(encoding="utf-8").splitlines()
     set_param(folder / "params.yaml", "corpus.path", "data/corpora/mine")
     after = (folder / "params.yaml").read_text(encoding="utf-8").splitlines()
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old.split("#")[0].rstrip() != new.split("#")[0].rstrip()]
+    changed = [
+        (old, new)
+        for old, new in zip(before, after, strict=True)
+        if old.split("#")[0].rstrip() != new.split("#")[0].rstrip()
+    ]
     assert [new.split("#")[0].strip() for _, new in changed] == ["path: data/corpora/mine"]
     assert check_params(folder).corpus.path == "data/corpora/mine"

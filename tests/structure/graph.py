@@ -28,7 +28,11 @@ def entry(stage: dict) -> str:
 
 def code_deps(stage: dict) -> set[str]:
     """The modules that dvc.yaml declares for a stage."""
-    return {path for path in stage["deps"] if path.startswith(tuple(f"{name}/" for name in PACKAGES)) and path.endswith(".py")}
+    return {
+        path
+        for path in stage["deps"]
+        if path.startswith(tuple(f"{name}/" for name in PACKAGES)) and path.endswith(".py")
+    }
 
 
 def closure(path: str) -> set[str]:

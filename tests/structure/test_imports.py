@@ -18,7 +18,17 @@ def test_models_do_not_know_the_pipeline():
 
 
 def test_models_know_tensors_alone():
-    allowed = {"tensorflow", "numpy", "models", "math", "typing", "collections", "functools", "dataclasses", "itertools"}
+    allowed = {
+        "tensorflow",
+        "numpy",
+        "models",
+        "math",
+        "typing",
+        "collections",
+        "functools",
+        "dataclasses",
+        "itertools",
+    }
     for path in graph.modules("models"):
         assert graph.imported_roots(path) <= allowed, path
 
