@@ -234,7 +234,7 @@ class Delivery:
             self._lose(f"{record['source']} is no longer there")
             return
         files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-        base = source if record["kind"] == "checkpoint" and source.is_dir() else source.parent
+        base = source if source.is_dir() else source.parent
         for number, path in enumerate(files[self.done.files :], self.done.files + 1):
             inner = path.parent.relative_to(base)
             target = "/".join(part for part in (record["folder"], inner.as_posix()) if part not in ("", "."))

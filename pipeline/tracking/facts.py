@@ -35,7 +35,7 @@ def source_tags(stage: str, facts: lineage.StageFacts | None, git: lineage.GitFa
         tags |= {"mlflow.source.git.commit": git.commit, "git.commit": git.commit, "git.dirty": str(git.dirty).lower()}
     if facts is not None:
         tags |= {"dvc.command": facts.command, "dvc.digest": lineage.facts_digest(facts)}
-        tags |= {f"dvc.dep/{path}": str(md5) for path, md5 in facts.deps.items() if md5 is not None}
+        tags |= {f"dvc.dep/{path}": str(md5) for path, md5 in facts.deps.items() if md5 and path.startswith("data/")}
     return {name: value for name, value in tags.items() if value}
 
 

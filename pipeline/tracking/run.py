@@ -74,7 +74,7 @@ class Run:
         self._courier.look_after()
 
     def log_artifact(self, path: Path, folder: str = "") -> None:
-        """A file, or a folder with all in it, as it is now, put into `folder` of the run's artifacts."""
+        """A file, or all that is in a folder, as it is now, put into `folder` of the run's artifacts."""
         self._keep("artifact", Path(path), folder)
 
     def log_text(self, text: str, name: str) -> None:
