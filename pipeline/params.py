@@ -118,6 +118,10 @@ def set_param(path: Path, name: str, value: Any) -> None:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.representer.add_representer(
+        type(None), lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
     tree = yaml.load(path)
     section, _, key = name.partition(".")
     if section not in tree or key not in tree[section]:

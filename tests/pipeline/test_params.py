@@ -93,7 +93,7 @@ def test_numbers_are_those_that_dvc_reads(folder, written):
 def test_a_stage_reads_what_dvc_yaml_declares_and_nothing_else(folder):
     params = load_params("prepare", folder)
     assert params.text.language == "en"
-    with pytest.raises(AttributeError, match=r"'case' is not among the keys"):
+    with pytest.raises(AttributeError, match=r"'case' is not among this section's keys"):
         _ = params.text.case
     with pytest.raises(AttributeError, match=r"'audio' is not among this stage's params"):
         _ = params.audio
