@@ -34,7 +34,9 @@ def main(corpus: Path, prepared: Path, codes: Path) -> None:
 
 
 def write_sequences(folder: Path, corpus: Path, utterances: Sequence[Utterance], codes: Codes, workers: int) -> None:
-    """Writes shards, index, manifest and rejects of all sequences into an empty folder; their bytes do not depend on the workers.
+    """Writes shards, index, manifest and rejects of all sequences into an empty folder.
+
+    The bytes written do not depend on the number of workers.
 
     Args:
         folder: Empty.

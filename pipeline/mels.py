@@ -49,9 +49,10 @@ def write_features(
     mels: Mels,
     workers: int,
 ) -> None:
-    """Writes shards, index, manifest and rejects of all utterances into an empty folder, in one pass over the recordings.
+    """Writes shards, index, manifest and rejects of all utterances into an empty folder.
 
-    The bytes written do not depend on the number of workers.
+    One pass over the recordings, in memory that does not grow with their number. The bytes written do not depend on
+    the number of workers.
 
     Args:
         folder: Empty.
@@ -102,8 +103,8 @@ def find_unknown(utterances: Sequence[Utterance], vocabulary: Vocabulary) -> dic
     if found and vocabulary.unknown == "fail":
         first = next(iter(found.values()))["first"]
         raise InputError(
-            f"transcripts hold symbols outside the vocabulary (text.unknown is fail): {describe_symbols(counts)}; first in {first}. "
-            "Correct them, or set text.unknown to skip or symbol"
+            f"transcripts hold symbols outside the vocabulary (text.unknown is fail): {describe_symbols(counts)}; "
+            f"first in {first}. Correct them, or set text.unknown to skip or symbol"
         )
     if found:
         print(f"symbols outside the vocabulary (text.unknown is {vocabulary.unknown}): {describe_symbols(counts)}")

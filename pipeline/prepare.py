@@ -179,7 +179,8 @@ def _problems_of_rows(listing: Listing, corpus: Corpus) -> list[str]:
     absent = [name for name in corpus.speakers if name not in speakers]
     if absent:
         raise InputError(
-            f"corpus.speakers names {', '.join(absent)}; the corpus has {', '.join(sorted(speakers - {''})) or 'one speaker'}"
+            f"corpus.speakers names {', '.join(absent)}; "
+            f"the corpus has {', '.join(sorted(speakers - {''})) or 'one speaker'}"
         )
     first_with_id: dict[str, Row] = {}
     first_with_audio: dict[str, Row] = {}
@@ -231,7 +232,10 @@ def _advice(identities: Sequence[str], minimum: int) -> str:
     validation = _rounded_up(rest[minimum - 1] - test) if len(rest) > minimum else 1.0
     if sum(place >= test + validation for place in places) < minimum:
         return "Lower prepare.min_per_split, or add recordings"
-    return f"Set prepare.test_fraction: {test:g} and prepare.validation_fraction: {validation:g}, or lower prepare.min_per_split"
+    return (
+        f"Set prepare.test_fraction: {test:g} and prepare.validation_fraction: {validation:g}, "
+        "or lower prepare.min_per_split"
+    )
 
 
 def _rounded_up(fraction: float) -> float:

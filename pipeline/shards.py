@@ -1,6 +1,7 @@
-"""Features of many utterances in few files: arrays laid end to end, an index of where each begins, a manifest of what made them.
+"""Features of many utterances in few files: arrays laid end to end, where each begins, and what made them.
 
-A folder holds, for each split and shard, one `.npy` file an array ("train-00000.frames.npy"), `index.csv` and `manifest.json`.
+A folder holds, for each split and shard, one `.npy` file an array ("train-00000.frames.npy"), `index.csv` and
+`manifest.json`.
 Arrays are memory-mapped when read, so that memory does not grow with the corpus.
 """
 

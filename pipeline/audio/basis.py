@@ -1,4 +1,4 @@
-"""The mel filters, as librosa makes them. The only importer of librosa: it takes seconds, so only the caller who needs filters waits."""
+"""The mel filters, as librosa makes them. Only this module imports librosa, and only when filters are asked for."""
 
 import warnings
 from functools import lru_cache
@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 def mel_filters(sample_rate: int, n_fft: int, n_mels: int, fmin: float, fmax: float) -> csr_array:
     """Slaney's mel filters with area normalisation.
 
-    Each frequency lies in two triangles at most, so the matrix is sparse; its product with a spectrum is one thread's work
-    in one order, and therefore the same bits on any number of cores.
+    Each frequency lies in two triangles at most, so the matrix is sparse. Its product with a spectrum is the
+    work of one thread in one order, and therefore the same bits on any number of cores.
 
     Returns:
         float32 [n_mels, n_fft // 2 + 1].

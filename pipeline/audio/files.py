@@ -120,7 +120,7 @@ def to_mono(samples: np.ndarray) -> np.ndarray:
 
 
 def resample(waveform: np.ndarray, from_rate: int, to_rate: int) -> np.ndarray:
-    """The same sound at another rate: float32 [samples] -> float32 [about samples * to_rate / from_rate]; rates in Hz."""
+    """The same sound at another rate in Hz: float32 [samples] -> float32 [about samples * to_rate / from_rate]."""
     if from_rate == to_rate:
         return waveform
     return soxr.resample(waveform, from_rate, to_rate, quality="HQ").astype(np.float32, copy=False)

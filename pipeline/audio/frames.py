@@ -1,4 +1,4 @@
-"""From a recording's file to log-mel frames: what a worker process of stage mels does, and all that it has to import."""
+"""From a recording's file to log-mel frames: all that a worker process of stage mels does and imports."""
 
 from pathlib import Path
 from typing import NamedTuple

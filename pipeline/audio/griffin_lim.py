@@ -86,8 +86,10 @@ def phases_to_waveform(magnitude: np.ndarray, settings: MelSettings, iterations:
 
 
 class _Transform:
-    """Frames of a window's length <-> spectra of n_fft, and their overlap. A frame begins with its window: where in n_fft
-    the window stands changes phases only, and these are unknown anyway."""
+    """Frames of a window's length <-> spectra of n_fft, and their overlap.
+
+    A frame begins with its window: where in n_fft the window stands changes phases only, and these are unknown anyway.
+    """
 
     def __init__(self, frames: int, settings: MelSettings):
         self._hop, self._n_fft = settings.hop_length, settings.n_fft

@@ -27,7 +27,7 @@ def trim(waveform: np.ndarray, sample_rate: int, trim_db: float, margin: float) 
 
 
 def quietest_cut(waveform: np.ndarray, sample_rate: int, earliest: int, latest: int) -> int:
-    """The sample in [earliest, latest) around which the 32 ms of the clip are quietest: where to cut a long recording."""
+    """The sample in [earliest, latest) whose surrounding 32 ms are quietest: where to cut a long recording."""
     power, hop = _window_power(waveform[earliest:latest], sample_rate)
     return earliest + int(np.argmin(power)) * hop + hop * HOPS_PER_WINDOW // 2 if len(power) else latest
 
@@ -52,7 +52,7 @@ def _loud_windows(waveform: np.ndarray, sample_rate: int, trim_db: float) -> tup
 
 
 def _window_power(waveform: np.ndarray, sample_rate: int) -> tuple[np.ndarray, int]:
-    """Energy of overlapping windows [windows] and the hop between them in samples; the last window may be partly empty."""
+    """Energy of overlapping windows [windows], and the hop in samples; the last window may be partly empty."""
     hop = max(round(WINDOW_SECONDS * sample_rate / HOPS_PER_WINDOW), 1)
     blocks = -(-len(waveform) // hop)
     squares = np.zeros(blocks * hop)

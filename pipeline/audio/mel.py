@@ -77,7 +77,7 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
 
     Args:
         signal: float32 [samples], at least as long as the window.
-        window: float64 [n_fft]: the transform is exact to float32, so that quiet bands agree with librosa in the logarithm.
+        window: float64 [n_fft]: exact to float32, so that quiet bands agree with librosa in the logarithm.
         hop_length: Samples.
 
     Returns:

@@ -6,7 +6,8 @@ import numpy as np
 def encode(waveform: np.ndarray, encoding: str, bit_depth: int) -> np.ndarray:
     """Gives each sample the nearest of 2^bit_depth levels.
 
-    With mu = 2^bit_depth - 1, -1 becomes code 0, 0 becomes 2^(bit_depth - 1) and 1 becomes mu. What exceeds full scale is clipped.
+    With mu = 2^bit_depth - 1, -1 becomes code 0, 0 becomes 2^(bit_depth - 1) and 1 becomes mu. What exceeds full
+    scale is clipped.
 
     Args:
         waveform: float [samples], full scale at 1.

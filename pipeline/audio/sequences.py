@@ -1,4 +1,4 @@
-"""From a recording or any file to categories: what a worker process of stage codes does, and all that it has to import."""
+"""From a recording or any file to categories: all that a worker process of stage codes does and imports."""
 
 from collections.abc import Iterator
 from pathlib import Path

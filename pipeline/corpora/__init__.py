@@ -1,4 +1,7 @@
-"""Readers of corpus layouts, by the names that corpus.format takes. Adding a layout: one module, its line here and in section corpus."""
+"""Readers of corpus layouts, by the names that corpus.format takes.
+
+A new layout is a module here, its line in LAYOUTS, and its name in section `corpus`.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

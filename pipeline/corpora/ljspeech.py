@@ -10,7 +10,7 @@ SEPARATOR = "|"
 
 
 def read(folder: Path, corpus: Corpus) -> Listing:
-    """Splits each line at every `|`: quotes mean themselves. Of three columns the last is the text, unless it is empty."""
+    """Splits each line at every `|`: quotes mean themselves. The last column is the text, unless it is empty."""
     listing = Listing(tried=f"{corpus.metadata} and {corpus.audio_folder or '.'}/<id>.wav, .flac, ...")
     recordings = Recordings(folder, corpus.audio_folder)
     for number, line in read_lines(folder / corpus.metadata, corpus.metadata):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from pipeline.audio.files import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES
 
 KINDS = (
-    "row", "id", "path", "duplicate", "speaker", "no text", "text", "missing", "empty", "unreadable", "truncated", "not finite",
-    "sample rate", "too short", "too long", "silent", "level", "clipped", "cancelling",
+    "row", "id", "path", "duplicate", "speaker", "no text", "text", "missing", "empty", "unreadable", "truncated",
+    "not finite", "sample rate", "too short", "too long", "silent", "level", "clipped", "cancelling",
 )  # fmt: skip
 """What a reason for rejecting a row begins with; details follow after a colon."""
 

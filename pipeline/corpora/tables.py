@@ -68,8 +68,8 @@ def _records(text: str, name: str, separator: str) -> Iterator[tuple[int, list[s
             return
         except csv.Error as error:
             raise InputError(
-                f"{name}, line {line}: {error}; a quote opens a field that is never closed, or text follows a closing quote: "
-                'write quotes inside a field twice ("")'
+                f"{name}, line {line}: {error}; a quote opens a field that is never closed, or text follows a closing "
+                'quote: write quotes inside a field twice ("")'
             ) from error
         yield line, values
         line = reader.line_num + 1

@@ -8,7 +8,7 @@ from pipeline.errors import InputError
 
 
 def read_transcript(corpus: Path, file: str) -> tuple[str, str]:
-    """The text of a transcript's file in one line, and "" or what is wrong with it: a bad file costs its own row only."""
+    """The text of a transcript's file in one line, and "" or what is wrong: a bad file costs its own row only."""
     try:
         return one_line(read_text(corpus / file, file)), ""
     except InputError as error:

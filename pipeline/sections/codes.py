@@ -8,7 +8,7 @@ from pipeline.sections.base import Section
 
 
 class Codes(Section):
-    """The categorical sequences that Wayback learns. All but `kind`, `max_length` and `min_length` concern waves alone."""
+    """The categorical sequences that Wayback learns. All but `kind` and the lengths concern waves alone."""
 
     kind: Literal["wave", "bytes"]
     sample_rate: Annotated[int, Field(ge=1000, le=192000)]

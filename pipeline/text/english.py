@@ -1,7 +1,7 @@
 """English as it is spoken: abbreviations, money, dates, times, numbers and signs become words.
 
-The rules of the published LJSpeech normalisation (Ito 2017), and what telephone prompts need. Each rule is a pattern and its words;
-they apply in the order in which they stand.
+The rules of the published LJSpeech normalisation (Ito 2017), and what telephone prompts need. Each rule is a pattern
+and its words; they apply in the order in which they stand.
 """
 
 import re
@@ -22,11 +22,13 @@ TITLES = {
     "mrs": "misess", "mr": "mister", "ms": "miz", "dr": "doctor", "drs": "doctors", "st": "saint", "co": "company",
     "jr": "junior", "sr": "senior", "maj": "major", "gen": "general", "rev": "reverend", "lt": "lieutenant",
     "hon": "honorable", "sgt": "sergeant", "capt": "captain", "esq": "esquire", "ltd": "limited", "col": "colonel",
-    "ft": "fort", "prof": "professor", "inc": "incorporated", "ave": "avenue", "blvd": "boulevard", "dept": "department",
+    "ft": "fort", "prof": "professor", "inc": "incorporated", "ave": "avenue", "blvd": "boulevard",
+    "dept": "department",
     "etc": "et cetera", "vs": "versus", "approx": "approximately", "ext": "extension", "tel": "telephone",
 }  # fmt: skip
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
 )  # fmt: skip
 CURRENCIES = {
     "$": ("dollar", "dollars", "cent", "cents"),

@@ -1,4 +1,4 @@
-"""Numbers as words, by num2words; English without its "and" and commas, years in pairs, as in LJSpeech's transcripts."""
+"""Numbers as words, by num2words; English without "and" and commas, years in pairs, as in LJSpeech's texts."""
 
 import re
 from decimal import Decimal
@@ -10,7 +10,7 @@ from pipeline.errors import InputError
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 LONGEST_CARDINAL = 6
-"""English strings of more digits, without separators, are numbers of a list or a telephone: they are read digit by digit."""
+"""A longer English string of digits without separators names something, as a telephone number: read digit by digit."""
 
 
 def digits_one_by_one(text: str) -> str:

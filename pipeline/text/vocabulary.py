@@ -59,8 +59,8 @@ class Vocabulary:
         described = content.get("normaliser", {})
         if content.get("format") != FORMAT or described.get("version") != VERSION:
             raise InputError(
-                f"{path} was made by version {described.get('version')} of the normaliser, and this is version {VERSION}: "
-                "make it again (dvc repro vocabulary), or use the commit that made it"
+                f"{path} was made by version {described.get('version')} of the normaliser, and this is version "
+                f"{VERSION}: make it again (dvc repro vocabulary), or use the commit that made it"
             )
         settings = TextSettings(
             language=described["language"],
@@ -92,7 +92,7 @@ class Vocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """Equal for equal symbols in equal order under equal normalisers; what to do with unknown symbols does not count."""
+        """Equal for equal symbols in equal order under equal normalisers; the policy on unknown ones does not count."""
         content = json.dumps(self._content(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()[:16]
 
@@ -195,7 +195,8 @@ def check_settings(settings: TextSettings) -> None:
     """
     if settings.units == "phonemes" and settings.language != "en":
         raise InputError(
-            f"text.units is phonemes, and the dictionary is English, not {settings.language!r}: set text.units to characters"
+            f"text.units is phonemes, and the dictionary is English, not {settings.language!r}: "
+            "set text.units to characters"
         )
     if settings.normaliser == "spoken":
         check_language(settings.language)

@@ -83,7 +83,7 @@ def test_the_bytes_of_any_file_are_its_codes(write, tmp_path, utterances):
     assert sequences.manifest["categories"] == 256
     first = np.concatenate([sequences.split("train")[0], sequences.split("train")[1]])
     assert first.tolist() == list(range(256))
-    with pytest.raises(InputError, match="set codes.kind to bytes"):
+    with pytest.raises(InputError, match=r"set codes\.kind to bytes"):
         write("wave", utterances=texts)
 
 

@@ -164,7 +164,7 @@ def test_too_small_splits_stop_with_counts_and_fractions_that_work(tmp_path):
 
 def test_a_corpus_smaller_than_its_splits_says_so(tmp_path):
     make_corpus(tmp_path, 1)
-    with pytest.raises(InputError, match="1 recordings cannot fill three splits of 8: lower prepare.min_per_split"):
+    with pytest.raises(InputError, match=r"1 recordings cannot fill three splits of 8: lower prepare\.min_per_split"):
         prepared(tmp_path, prepare=prepare_section(min_per_split=8))
 
 

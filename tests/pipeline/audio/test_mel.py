@@ -43,7 +43,7 @@ def test_twice_the_amplitude_adds_ln_2_above_the_floor():
 
 
 def test_bands_too_narrow_for_the_transform_are_refused_by_name():
-    with pytest.raises(ValueError, match="lower audio.n_mels or raise audio.n_fft"):
+    with pytest.raises(ValueError, match=r"lower audio\.n_mels or raise audio\.n_fft"):
         mel_filters(16000, 256, 100, 0.0, 8000.0)
 
 

@@ -129,16 +129,18 @@ def test_invisible_marks_go_and_all_white_space_is_one_space():
 
 
 def test_a_language_whose_numbers_cannot_be_spelt_is_refused_with_what_to_set():
-    with pytest.raises(InputError, match="set text.normaliser to basic"):
+    with pytest.raises(InputError, match=r"set text\.normaliser to basic"):
         check_settings(ENGLISH._replace(language="xx"))
 
 
 def test_phonemes_of_another_language_are_refused_with_what_to_set():
-    with pytest.raises(InputError, match="set text.units to characters"):
+    with pytest.raises(InputError, match=r"set text\.units to characters"):
         check_settings(BASIC._replace(units="phonemes"))
 
 
-ANY_TEXT = st.text(alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from("0123456789$£.,:-/#*() aAMmps")), max_size=40)
+ANY_TEXT = st.text(
+    alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from("0123456789$£.,:-/#*() aAMmps")), max_size=40
+)
 
 
 @settings(max_examples=300, deadline=None)

@@ -114,7 +114,7 @@ def test_another_vocabulary_is_refused_by_naming_what_differs():
     permuted = Vocabulary((*mine.symbols[:2], "c", "b", "a"), CHARACTERS, "skip")
     assert mine.difference(permuted) == "reordered 'a' 'c'"
     assert "case is 'keep', was 'lower'" in mine.difference(collected("abc", chosen=CHARACTERS._replace(case="keep")))
-    with pytest.raises(InputError, match="data/mels was made with another vocabulary.*reordered"):
+    with pytest.raises(InputError, match=r"data/mels was made with another vocabulary.*reordered"):
         mine.require_same(permuted, "data/mels")
 
 
