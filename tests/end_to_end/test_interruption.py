@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from conftest import make_repository, stop
+from repositories import copy_repository, stop
 from mlflow import MlflowClient
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
@@ -22,9 +22,9 @@ def half(request):
 
 
 @pytest.fixture(scope="module")
-def repository(half, tmp_path_factory):
+def repository(half, trained, tmp_path_factory):
     """A repository with a training long enough to be hit in the middle, which has run once undisturbed."""
-    made = make_repository(tmp_path_factory.mktemp("interruption") / half)
+    made = copy_repository(trained, tmp_path_factory.mktemp("interruption") / half)
     made.set_params({f"train_{half}.max_step_count": STEPS, f"train_{half}.checkpoint_interval": 3})
     made.dvc("repro", f"train_{half}")
     return made

@@ -5,7 +5,7 @@ import math
 import wave
 
 import pytest
-from conftest import make_repository
+from repositories import make_repository
 from mlflow import MlflowClient
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
@@ -58,7 +58,7 @@ def test_every_sample_is_a_sound_with_its_attribution_beside_it(trained, half):
     samples = trained.read(f"data/synthesize_{half}/samples.json")
     assert samples
     for sample in samples:
-        with wave.open(str(folder / sample["file"])) as sound:
+        with wave.open(str(folder / sample["sound"])) as sound:
             assert sound.getnframes() > 100
     if half == "wayback":
         assert (folder / "ATTRIBUTION.md").exists()
