@@ -1,8 +1,8 @@
 """The recurrent cells: LSTM, GRU, plain RNN and the authors' residual RNN.
 
-A cell is bound once before a loop. It then has one projection an input (`inputs`), whose results are summed by the caller,
-so that what does not change inside a loop is projected outside of it; and `update`, which makes the new state of that sum and the old state.
-The state is a tuple of [batch, units] tensors; its last component is the layer's output.
+A cell is bound once before a loop. It then has one projection an input (`inputs`), whose results are summed by the
+caller, so that what does not change inside a loop is projected outside of it; and `update`, which makes the new state
+of that sum and the old state. The state is a tuple of [batch, units] tensors; its last component is the layer's output.
 With batch norm the normalised c (LSTM) or h (GRU) is also what is carried.
 """
 
@@ -43,7 +43,9 @@ class CellSettings(NamedTuple):
 
 
 class Lstm:
-    """Long short-term memory; the state is (c, h). One is added to the forget gate's pre-activation, besides the shift."""
+    """Long short-term memory; the state is (c, h). One is added to the forget gate's pre-activation, besides the
+    shift.
+    """
 
     components = 2
 

@@ -1,22 +1,22 @@
-"""The layout in time, as plain integers: when each layer is updated, how long a segment is, and where its gradient is cut.
+"""The layout in time, as plain integers: when each layer is updated, how long a segment is, and where its gradient is
+cut.
 
-Layers are numbered from 0 = bottom = fastest. P_i = periods[0] * ... * periods[i]; layer i is due when `time mod P_i == 0`, layer 0
-always. With `unroll_layer_count` U > 0 the top U layers are outer, the rest inner; q is the lowest outer layer, m = q - 1 the topmost
-inner one. A segment falls into runs of P_q steps.
+Layers are numbered from 0 = bottom = fastest. P_i = periods[0] * ... * periods[i]; layer i is due when `time mod P_i ==
+0`, layer 0 always. With `unroll_layer_count` U > 0 the top U layers are outer, the rest inner; q is the lowest outer
+layer, m = q - 1 the topmost inner one. A segment falls into runs of P_q steps.
 
-* Layer i's gradient reaches back boundaries[i] updates from the segment's end: at each run start t <= b_i = steps - boundaries[i] * P_i
-  its state is passed through a stop-gradient, before the outer layers are updated.
+* Layer i's gradient reaches back boundaries[i] updates from the segment's end: at each run start t <= b_i = steps -
+  boundaries[i] * P_i its state is passed through a stop-gradient, before the outer layers are updated.
 * The steps of a run count in the loss, and are differentiated, where the run starts at t >= b_m.
 * Outer states are constant in a run and keep their gradient across runs that do not count.
 
-It follows that a segment is a chain of spans: in the last one everything is live; in each earlier one only the layers above some
-layer are, and what is below goes forward and keeps nothing.
+It follows that a segment is a chain of spans: in the last one everything is live; in each earlier one only the layers
+above some layer are, and what is below goes forward and keeps nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from operator import mul
 from typing import NamedTuple
 
 
@@ -75,6 +75,28 @@ class Schedule:
         return self.boundary_steps[layer] >= self.first_counted + self.run_length
 
 
+def make_schedule(
+    layout: str, layer_count: int, periods: Sequence[int], boundaries: Sequence[int], unroll_layer_count: int
+) -> Schedule:
+    """The schedule of layout "stack" or "wayback".
+
+    Raises:
+        ValueError: The settings break a rule of the layout; the message says which.
+    """
+    if layout == "stack":
+        if unroll_layer_count:
+            raise ValueError(
+                f"unroll_layer_count is {unroll_layer_count}; layout stack truncates nothing inside a segment: 0"
+            )
+        return stack_schedule(layer_count, boundaries)
+    if len(periods) != layer_count or len(boundaries) != layer_count:
+        raise ValueError(
+            f"layout wayback needs one period and one boundary a layer: there are {layer_count} layers, "
+            f"periods {list(periods)}, boundaries {list(boundaries)}"
+        )
+    return wayback_schedule(periods, boundaries, unroll_layer_count)
+
+
 def stack_schedule(layer_count: int, boundaries: Sequence[int]) -> Schedule:
     """Every layer at every step, the gradient through the whole segment of `max(boundaries)` steps.
 
@@ -100,9 +122,10 @@ def wayback_schedule(periods: Sequence[int], boundaries: Sequence[int], unroll_l
         raise ValueError(f"periods and boundaries need one number a layer: {list(periods)} and {list(boundaries)}")
     if not 0 <= unroll_layer_count < len(periods):
         raise ValueError(
-            f"unroll_layer_count is {unroll_layer_count}; it must leave at least one of {len(periods)} layers inner: 0 to {len(periods) - 1}"
+            f"unroll_layer_count is {unroll_layer_count}; it must leave one of {len(periods)} layers inner: "
+            f"0 to {len(periods) - 1}"
         )
-    intervals = tuple(accumulate(periods, mul))
+    intervals = tuple(accumulate(periods, lambda low, period: low * period))
     steps = boundaries[-1] * intervals[-1]
     if unroll_layer_count == 0:
         return Schedule(intervals, steps, intervals[-1], (0,) * len(periods), (Span(0, steps, 0, 0),))
@@ -123,14 +146,15 @@ def _check_order(boundaries: Sequence[int], intervals: Sequence[int], cuts: Sequ
     for layer, (boundary, interval, cut) in enumerate(zip(boundaries, intervals, cuts, strict=True)):
         if cut < 0:
             raise ValueError(
-                f"boundaries[{layer}] is {boundary}: that many updates of layer {layer} reach {boundary * interval} steps back, "
-                f"and a segment has {steps}; it must be at most {steps // interval}"
+                f"boundaries[{layer}] is {boundary}: so many updates of layer {layer} reach back {boundary * interval} "
+                f"steps, and a segment has {steps}; it must be at most {steps // interval}"
             )
     for below, (low, high) in enumerate(pairwise(cuts)):
         if low < high:
             raise ValueError(
-                f"boundaries is {list(boundaries)}: layer {below + 1} would reach back less far ({steps - high} steps) than "
-                f"layer {below} below it ({steps - low} steps); a boundary times its layer's interval {list(intervals)} must not fall from bottom to top"
+                f"boundaries is {list(boundaries)}: layer {below + 1} would reach back {steps - high} steps, less than "
+                f"the {steps - low} of layer {below} below it; a boundary times its layer's interval "
+                f"({list(intervals)}) must not fall from bottom to top"
             )
 
 
@@ -138,8 +162,8 @@ def _spans(cuts: Sequence[int], steps: int, run_length: int, lowest_outer: int) 
     counted = -(-cuts[lowest_outer - 1] // run_length) * run_length
     if counted >= steps:
         raise ValueError(
-            f"no step would count in the loss: runs start every {run_length} steps, the last at {steps - run_length}, and boundaries[{lowest_outer - 1}] "
-            f"lets only runs count that start at {cuts[lowest_outer - 1]} or later; raise it"
+            f"no step would count in the loss: the last run starts at step {steps - run_length}, and "
+            f"boundaries[{lowest_outer - 1}] lets only runs count that start at {cuts[lowest_outer - 1]} or later; raise it"
         )
     first_live = [counted] * lowest_outer + [cut // run_length * run_length for cut in cuts[lowest_outer:]]
     starts = sorted(set(first_live))

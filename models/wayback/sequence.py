@@ -1,8 +1,9 @@
 """The whole model of categorical sequences: embedding, recurrent layers, logits, loss.
 
-Where the original is wrong, this is right: whole sequences are evaluated and every symbol counts the same (the original drops
-what does not fill a segment and averages over segments), and quantisation, which is none of the model's business, is exactly
-invertible (the original's companding uses mu = 7 for 8 bits, and its decoder is not the inverse of its encoder).
+Where the original is wrong, this is right: whole sequences are evaluated and every symbol counts the same (the original
+drops what does not fill a segment and averages over segments), and quantisation, which is none of the model's business,
+is exactly invertible (the original's companding uses mu = 7 for 8 bits, and its decoder is not the inverse of its
+encoder).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import tensorflow as tf
 
 from models.wayback.connections import Driver, Hidden, Layers, LayerSettings
 from models.wayback.networks import Logits, Network
-from models.wayback.schedule import Schedule, stack_schedule, wayback_schedule
+from models.wayback.schedule import Schedule, make_schedule
 from models.wayback.stack import Stack
 from models.wayback.variables import Variables
 from models.wayback.wayback import Wayback
@@ -27,7 +28,8 @@ class Settings(NamedTuple):
         layout: "stack" or "wayback".
         cell: "lstm", "gru", "rnn" or "rrnn".
         layer_sizes: Units of each recurrent layer.
-        io_sizes: Units of the layers of the input network and of the output network, which are ELU whatever `activation` says.
+        io_sizes: Units of the layers of the input network and of the output network, which are ELU whatever
+            `activation` says.
         activation: "tanh", "elu" or "identity", inside the cells.
         use_bn: Batch norm, by the statistics of the batch alone.
         vskip: Each layer sees all others instead of its neighbours.
@@ -58,19 +60,7 @@ class Settings(NamedTuple):
         Raises:
             ValueError: The settings break a rule of the layout; the message says which.
         """
-        layers = len(self.layer_sizes)
-        if self.layout == "stack":
-            if self.unroll_layer_count:
-                raise ValueError(
-                    f"unroll_layer_count is {self.unroll_layer_count}; layout stack truncates nothing inside a segment: 0"
-                )
-            return stack_schedule(layers, self.boundaries)
-        if len(self.periods) != layers or len(self.boundaries) != layers:
-            raise ValueError(
-                f"layout wayback needs one number a layer: layer_sizes {list(self.layer_sizes)}, periods {list(self.periods)}, "
-                f"boundaries {list(self.boundaries)}"
-            )
-        return wayback_schedule(self.periods, self.boundaries, self.unroll_layer_count)
+        return make_schedule(self.layout, len(self.layer_sizes), self.periods, self.boundaries, self.unroll_layer_count)
 
 
 class State(NamedTuple):
@@ -128,6 +118,12 @@ class SequenceModel:
         """The state at the beginning of a sequence."""
         return State(tf.constant(0), self._core.layers.initial_state(batch_size, self.dtype))
 
+    def restart(self, state: State, rows: tf.Tensor) -> State:
+        """The state, with the rows [batch] that begin a sequence at its beginning; all rows share the time."""
+        fresh = self._core.layers.initial_state(rows.shape[0], self.dtype)
+        layers = tf.nest.map_structure(lambda new, old: tf.where(rows[:, None], new, old), fresh, state.layers)
+        return State(state.time, layers)
+
     def embed(self, symbols: tf.Tensor) -> tf.Tensor:
         """Embeddings of one-hot symbols [..., batch, data_dim] -> [..., batch, size]."""
         return self._input_network(symbols)
@@ -141,7 +137,8 @@ class SequenceModel:
             context: [batch, context_size], or with a step axis in the middle.
 
         Returns:
-            The scores of the steps that count, [batch, schedule.step_count - schedule.first_counted], and the state after the segment.
+            The scores of the steps that count, [batch, schedule.step_count - schedule.first_counted], and the state
+            after the segment.
         """
         targets = tf.transpose(symbols)[self.schedule.first_counted + 1 :]
         bound = self._core.bind()
@@ -164,6 +161,10 @@ class SequenceModel:
         hidden, state = self._forward(symbols, state, context)
         return tf.transpose(self._logits(hidden), [1, 0, 2]), state
 
+    def advance(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None = None) -> State:
+        """The state after the symbols [batch, steps], from any time on."""
+        return self._forward(symbols, state, context)[1]
+
     def predict_cycles(
         self, symbols: tf.Tensor, state: State, context: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, State]:
@@ -181,8 +182,8 @@ class SequenceModel:
         Args:
             first: The symbols [batch] that the state has not seen yet.
             state: Its time may be any; samplings that carry the state on make one long sample.
-            noise: Standard Gumbel noise [steps, batch, data_dim]: adding it to the logits and taking the largest draws from their
-                softmax.
+            noise: Standard Gumbel noise [steps, batch, data_dim]: adding it to the logits and taking the largest draws
+                from their softmax.
             temperature: [batch], from 0 = always the likeliest symbol; the logits are divided by it.
 
         Returns:

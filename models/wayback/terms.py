@@ -1,7 +1,7 @@
 """The building block of every layer: several inputs, each through a matrix, summed and shifted.
 
-A block is bound once before a loop: its matrices are read there, and what comes of it is plain functions of tensors. All take
-`[..., size]` with the batch on the axis before the last.
+A block is bound once before a loop: its matrices are read there, and what comes of it is plain functions of tensors.
+All take `[..., size]` with the batch on the axis before the last.
 """
 
 from collections.abc import Callable, Sequence

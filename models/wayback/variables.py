@@ -1,4 +1,6 @@
-"""Where the model's variables come from: stable names, a stable order, values drawn from a generator that was handed over."""
+"""Where the model's variables come from: stable names, a stable order, values drawn from a generator that was handed
+over.
+"""
 
 import math
 

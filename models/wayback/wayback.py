@@ -1,8 +1,8 @@
 """Layout `wayback`: each layer at its own pace, updated top to bottom, with gradients truncated layer by layer.
 
-In a step, the layers that are due are updated from the top down: each sees the new outputs of those above and the old outputs of those below.
-With `carry` false, a layer starts anew from the layer above (the top one from the context, if any) in each step in which that one was
-updated; its own inputs, and those of the layers above, are from before that.
+In a step, the layers that are due are updated from the top down: each sees the new outputs of those above and the old
+outputs of those below. With `carry` false, a layer starts anew from the layer above (the top one from the context, if
+any) in each step in which that one was updated; its own inputs, and those of the layers above, are from before that.
 """
 
 from collections.abc import Callable
@@ -107,7 +107,8 @@ class Wayback:
     def truncated(self, bound: Bound, driver: Driver, layers: Layers) -> tuple[Hidden, Layers]:
         """A training segment: the outputs at the steps that count, and the state after it.
 
-        The values are those of `unroll`; the gradient is cut as the schedule says. What goes forward only keeps nothing.
+        The values are those of `unroll`; the gradient is cut as the schedule says. What goes forward only keeps
+        nothing.
         """
         *dead, counted = self.schedule.spans
         for span in dead:
@@ -155,14 +156,18 @@ class Wayback:
         return self.schedule.intervals[0] if self._restarts[0] else span.stop - span.start
 
     def _run(self, bound: Bound, moment: "Moment", layers: Layers, span: Span) -> tuple[tf.Tensor, Layers]:
-        """The upper layers' turn, then layer 0's steps until their next one; what is not live in the span gets no gradient."""
+        """The upper layers' turn, then layer 0's steps until their next one; what is not live in the span gets no
+        gradient.
+        """
         for index in reversed(range(1, len(layers))):
             layers = _stopped(self._updated(bound, index, moment, layers), span.live)
         bottom, layers = self._bottom_run(bound, moment, layers)
         return bottom, _stopped(layers, span.live)
 
     def _recut(self, time: tf.Tensor, layers: Layers) -> Layers:
-        """Cuts inner layers that reach back less far than to the first counted step, at each run start that is too early for them."""
+        """Cuts inner layers that reach back less far than to the first counted step, at each run start that is too
+        early for them.
+        """
         at_run_start = time % self.schedule.run_length == 0
         return tuple(
             tuple(_stop_where(at_run_start & (time <= self.schedule.boundary_steps[index]), value) for value in state)

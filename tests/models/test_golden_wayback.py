@@ -1,4 +1,6 @@
-"""The authors' code and ours give the same numbers. Every setting comes from the files; GOLDEN_DIR names other ones of the same form."""
+"""The authors' code and ours give the same numbers. Every setting comes from the files; GOLDEN_DIR names other ones of
+the same form.
+"""
 
 import json
 import os
@@ -74,7 +76,9 @@ class Golden:
 
     @cached_property
     def train(self) -> tf.types.experimental.PolymorphicFunction:
-        """A training step's numbers, with gradients by the variables, the initial state, and the inputs of each step."""
+        """A training step's numbers, with gradients by the variables, the initial state, and the inputs of each
+        step.
+        """
 
         @tf.function(autograph=False)
         def train(symbols, state):

@@ -1,0 +1,1 @@
+"""Wayback and its data between the files and the model."""
