@@ -5,8 +5,8 @@ import signal
 import time
 
 import pytest
-from repositories import copy_repository, stop
 from mlflow import MlflowClient
+from repositories import copy_repository, stop
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
 

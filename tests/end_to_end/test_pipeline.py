@@ -5,8 +5,8 @@ import math
 import wave
 
 import pytest
-from repositories import make_repository
 from mlflow import MlflowClient
+from repositories import make_repository
 
 pytestmark = pytest.mark.xdist_group("end_to_end")
 
