@@ -10,6 +10,7 @@ from pipeline.params import load_params
 from pipeline.shards import CodeSplit, open_codes
 from pipeline.training.device import set_up_device
 from pipeline.training.fit import fit
+from pipeline.training.initial import start_from
 from pipeline.training.state import open_state
 from pipeline.training.summary import write_history
 from pipeline.wayback.learner import WaybackLearner
@@ -19,7 +20,7 @@ from pipeline.wayback.walking import counted_share, usable
 STAGE = "train_wayback"
 
 
-def main(codes: Path, trained: Path, run: Path) -> None:
+def main(codes: Path, initial: Path, trained: Path, run: Path) -> None:
     """Trains Wayback on the training split of `codes`."""
     params = load_params(STAGE)
     set_up_device(params.train_wayback.threads)
@@ -29,6 +30,7 @@ def main(codes: Path, trained: Path, run: Path) -> None:
     train, validation = sequences.split("train"), sequences.split("validation")
 
     model = build(settings_from(params.train_wayback, codec.categories), params.seed)
+    start_from(initial, model.variables)
     learner = WaybackLearner(model, train, validation, params.train_wayback, params.seed)
     _tell(train, learner, params.train_wayback.max_examples)
     with open_state(STAGE) as state, tracking.training_run(STAGE, params, state) as tracked:

@@ -12,6 +12,7 @@ Rate = Annotated[float, Field(ge=0.0, lt=1.0)]
 class Training(Section):
     """The optimisation of a model. Intervals, patience and schedules are counted in training steps."""
 
+    initialize_from: Annotated[str, Field(min_length=1)]
     batch_size: PositiveInt
     max_step_count: PositiveInt
     initial_learning_rate: PositiveFloat

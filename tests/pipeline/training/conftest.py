@@ -60,6 +60,7 @@ def line() -> type[Line]:
 @pytest.fixture
 def training() -> Training:
     return Training(
+        initialize_from="data/random_start",
         batch_size=4,
         max_step_count=23,
         initial_learning_rate=0.05,
