@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 
 def write_weights(path: Path, variables: Mapping[str, tf.Variable]) -> None:
     """Writes the values of the variables under their names."""
-    save_file({name: np.ascontiguousarray(variable.numpy()) for name, variable in variables.items()}, path)
+    save_file({name: np.array(variable.numpy(), order="C") for name, variable in variables.items()}, path)
 
 
 def read_weights(path: Path, variables: Mapping[str, tf.Variable]) -> None:

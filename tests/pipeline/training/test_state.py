@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.errors import InputError
 from pipeline.training import checkpoints
 from pipeline.training.checkpoints import Checkpoint
 from pipeline.training.state import open_state
