@@ -5,6 +5,7 @@ and relative paths with ".dir" behind it, without what .dvcignore names. So the 
 gets, for a tenth of the time that `import dvc` takes.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -27,6 +28,7 @@ PARAMS = "params.yaml"
 LOCK = "dvc.lock"
 EXPERIMENT_FOLDER = (".dvc", "tmp", "exps")
 LARGEST_UNTRACKED_SOURCE = 1_000_000
+LONGEST_GIT = 60.0
 
 
 def code_root() -> Path:
@@ -109,7 +111,12 @@ def stage_outputs(root: Path) -> list[str]:
     values = _template_values(root)
     kinds = ("outs", "metrics", "plots")
     entries = [entry for stage in stages.values() for kind in kinds for entry in stage.get(kind, [])]
-    return [_fill(path, values) for entry in entries for path in (entry if isinstance(entry, dict) else (entry,))]
+    paths = [path for entry in entries for path in (entry if isinstance(entry, dict) else (entry,))]
+    filled = []
+    for path in paths:
+        with contextlib.suppress(InputError):  # a path of a matrix, whose items are not here
+            filled.append(_fill(path, values))
+    return filled
 
 
 def path_md5(path: Path, root: Path) -> str | None:
@@ -188,14 +195,18 @@ def _git(folder: Path, *arguments: str, stdin: str = "", **environment: str) -> 
     if shutil.which("git") is None or not folder.is_dir():
         return None
     settings = ["-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks"]
-    result = subprocess.run(
-        ["git", *settings, *arguments],
-        cwd=folder,
-        env=os.environ | {"LC_ALL": "C"} | environment,
-        input=stdin.encode("utf-8", "surrogateescape"),
-        capture_output=True,
-        check=False,
-    )
+    try:
+        result = subprocess.run(
+            ["git", *settings, *arguments],
+            cwd=folder,
+            env=os.environ | {"LC_ALL": "C"} | environment,
+            input=stdin.encode("utf-8", "surrogateescape"),
+            capture_output=True,
+            check=False,
+            timeout=LONGEST_GIT,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return result.stdout.decode("utf-8", "surrogateescape") if result.returncode == 0 else None
 
 

@@ -29,9 +29,13 @@ from mlflow.entities import (  # noqa: E402
 from mlflow.entities import Run as MlflowRun  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.models.utils import get_external_mlflow_model_spec as external_model  # noqa: E402
+from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
+from mlflow.utils.rest_utils import http_request  # noqa: E402
+from mlflow.version import VERSION  # noqa: E402
 
 __all__ = [
     "SECONDS_FOR_AN_ANSWER",
+    "VERSION",
     "Dataset",
     "DatasetInput",
     "InputTag",
@@ -44,4 +48,6 @@ __all__ = [
     "RunTag",
     "ViewType",
     "external_model",
+    "get_default_host_creds",
+    "http_request",
 ]

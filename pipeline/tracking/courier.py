@@ -3,6 +3,7 @@
 Starts the child process, keeps it alive, waits for it at the end and no longer than allowed.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -30,11 +31,12 @@ class Courier:
     def __init__(self, folder: Path, address: str, root: Path):
         self._folder, self._address, self._root = folder, address, root
         self._last = Delivered()
+        self._child: subprocess.Popen | None = None
         self._start()
 
     def look_after(self) -> None:
         """Starts the child again if it has died; costs microseconds."""
-        if self._child.poll() is not None and time.monotonic() - self._started > SECONDS_BETWEEN_STARTS:
+        if self._has_ended() and time.monotonic() - self._started > SECONDS_BETWEEN_STARTS:
             self._start()
 
     def delivered(self) -> Delivered:
@@ -46,7 +48,7 @@ class Courier:
         """Id of the run, once the store has answered; waits for that as long as the store has not failed to."""
         deadline = time.monotonic() + seconds
         while not (delivered := self.delivered()).runs:
-            if delivered.error or self._child.poll() is not None or time.monotonic() > deadline:
+            if delivered.error or self._has_ended() or time.monotonic() > deadline:
                 return None
             time.sleep(SECONDS_BETWEEN_LOOKS)
         return delivered.runs[0]
@@ -65,14 +67,15 @@ class Courier:
             self._wait(seconds, longest)
         finally:
             self.delivered()
-            self._child.kill()
-            self._child.wait()
+            if self._child is not None:
+                self._child.kill()
+                self._child.wait()
         return put_away(self._folder)
 
     def _wait(self, seconds: float, longest: float) -> None:
         progress = None
         latest = first = time.monotonic()
-        while self._child.poll() is None:
+        while not self._has_ended():
             now = time.monotonic()
             seen = self._progress()
             if seen != progress:
@@ -80,13 +83,13 @@ class Courier:
             if now - latest > seconds or now - first > longest:
                 return
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        if self._child.returncode != 0 and self.delivered().offset < records_size(self._folder):
+        if self.delivered().offset < records_size(self._folder):
             self._start()
             self._wait_once_more(seconds)
 
     def _wait_once_more(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while self._child.poll() is None and time.monotonic() < deadline:
+        while not self._has_ended() and time.monotonic() < deadline:
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _progress(self) -> tuple[int, int, int]:
@@ -94,7 +97,11 @@ class Courier:
         delivered = self.delivered()
         return delivered.offset, delivered.files, last_sign(self._folder)
 
+    def _has_ended(self) -> bool:
+        return self._child is None or self._child.poll() is not None
+
     def _start(self) -> None:
+        self._child = None
         self._started = time.monotonic()
         environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
         environment |= {addresses.VARIABLE: self._address, "PYTHONPATH": str(CODE), "MLFLOW_DISABLE_TELEMETRY": "true"}
@@ -106,12 +113,13 @@ class Courier:
             str(self._folder),
             process.identity(os.getpid()),
         ]
-        self._child = subprocess.Popen(
-            command,
-            cwd=self._root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with contextlib.suppress(OSError):  # no memory for a process: the journal is there, a later one delivers it
+            self._child = subprocess.Popen(
+                command,
+                cwd=self._root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )

@@ -184,6 +184,7 @@ def main(folder: Path, training: str) -> int:
         with sole_delivery(folder) as alone:
             if alone:
                 return Errand(folder, training).run()
+        give_sign(folder)
         time.sleep(SECONDS_BETWEEN_LOOKS)
     return 1
 

@@ -93,7 +93,8 @@ class Delivery:
 
     def beat(self) -> None:
         """Tells the store now and then that the run is alive."""
-        if self.done.runs and time.monotonic() - self._heartbeat > SECONDS_BETWEEN_HEARTBEATS:
+        own = self._header.get("mode") == "training" or len(self.done.runs) > 1
+        if own and self.done.runs and time.monotonic() - self._heartbeat > SECONDS_BETWEEN_HEARTBEATS:
             self._client.set_tag(self.done.runs[-1], HEARTBEAT, f"{time.time():.0f}")
             self._heartbeat = time.monotonic()
 

@@ -26,6 +26,7 @@ from pipeline.tracking.courier import Courier
 from pipeline.tracking.journal import POINTER, Journal, count_waiting, open_journal, read_pointer
 
 SECONDS_FOR_AN_ID = 10.0
+SECONDS_WHEN_KILLED = 5.0
 LONGEST_WAIT = 10
 STOPPED = {128 + signal.SIGINT: "SIGINT", 128 + signal.SIGTERM: "SIGTERM"}
 
@@ -239,7 +240,8 @@ def _end(run: Run, status: str, reason: str, runtime: Runtime) -> None:
     run.flush()
     journal.close()
     try:
-        complete = courier.finish(runtime.tracking_timeout, LONGEST_WAIT * runtime.tracking_timeout)
+        seconds = min(runtime.tracking_timeout, SECONDS_WHEN_KILLED) if status == "KILLED" else runtime.tracking_timeout
+        complete = courier.finish(seconds, LONGEST_WAIT * seconds)
     except (KeyboardInterrupt, Terminated):
         complete = False
     run._run_id = run._run_id or next(iter(courier.delivered().runs), None)

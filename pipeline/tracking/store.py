@@ -8,7 +8,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pipeline.tracking import addresses, process
-from pipeline.tracking.client import SECONDS_FOR_AN_ANSWER, MlflowClient, MlflowException, MlflowRun, ViewType
+from pipeline.tracking.client import (
+    SECONDS_FOR_AN_ANSWER,
+    VERSION,
+    MlflowClient,
+    MlflowException,
+    MlflowRun,
+    ViewType,
+    get_default_host_creds,
+    http_request,
+)
 from pipeline.tracking.journal import exclusive
 
 SECONDS_FOR_A_FILE = "60"
@@ -18,6 +27,7 @@ PROCESS = "reprise.process"
 REASON = "reprise.reason"
 SECONDS_WITHOUT_HEARTBEAT = 600.0
 PARENT = "mlflow.parentRunId"
+OLDEST_SERVER = 3
 SIGNS = {
     "Connection refused": "no server answers at that address",
     "Failed to resolve": "the server's name is not known",
@@ -40,6 +50,7 @@ class Store:
     def __init__(self, address: str, root: Path):
         self.address = addresses.without_password(address)
         self._lock = root / ".work" / "store.lock"
+        _check_version(address)
         if _is_made(address):
             self.client = MlflowClient(address, address)
             self.experiment_id = self._experiment(address, root)
@@ -125,6 +136,16 @@ def time_for_files() -> Iterator[None]:
         yield
     finally:
         os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = SECONDS_FOR_AN_ANSWER
+
+
+def _check_version(address: str) -> None:
+    """Raises a ConnectionError that names both versions when a server is too old to know models with metrics."""
+    if not address.startswith(("http://", "https://")):
+        return
+    answer = http_request(get_default_host_creds(address), "/version", "GET")
+    version = answer.text.strip()
+    if answer.ok and version.partition(".")[0].isdigit() and int(version.partition(".")[0]) < OLDEST_SERVER:
+        raise ConnectionError(f"the server runs MLflow {version}; this is {VERSION} and needs {OLDEST_SERVER} or later")
 
 
 def _making_lock(address: str, root: Path) -> Path:

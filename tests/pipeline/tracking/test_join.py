@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import tracking
+from pipeline import compare, tracking
 from pipeline.errors import InputError
+from pipeline.tracking.queries import find_run
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +76,22 @@ def test_a_file_that_is_no_run_id_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(InputError, match=r"run.json must be the run-id file"):
         tracking.join_run(tmp_path / "run.json", "evaluate_toy", None).__enter__()
+
+
+def test_comparing_two_runs_shows_what_differs_and_finds_a_run_by_file_id_key_or_beginning(
+    trained: Any, capsys: pytest.CaptureFixture
+) -> None:
+    run, *_ = trained.runs()
+    trained.train("--steps", "5", "--extra", "train_toy.units=16", "--name", "other")
+    other = trained.runs()[-1]
+    compare.main(run.info.run_id[:12], "data/runs/train_toy.json")
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["train_toy.units", "8", "16"] in shown
+    assert ["train_loss", "0.333333", "0.2"] in shown
+    assert not any(line[:1] == ["train_toy.decay_rate"] for line in shown)
+
+    assert find_run(other.data.tags["reprise.run_key"]).run_id == other.info.run_id
+    with pytest.raises(InputError, match="several runs"):
+        find_run("train_toy")
+    with pytest.raises(InputError, match="no run; give a run id"):
+        find_run("nonsense")
