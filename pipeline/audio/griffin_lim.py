@@ -3,13 +3,18 @@
 Griffin and Lim 1984; Perraudin, Balazs and Sondergaard 2013 for the momentum.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import scipy.fft
 from scipy.sparse import csr_array
 
 from pipeline.audio.mel import MelSettings, centred_hann
 
-MOMENTUM = 0.99
+MOMENTUM = np.float32(0.99)
+FRAMES_AT_ONCE = 128
+"""Work of one thread. A frame's arithmetic does not depend on the frames beside it, nor the result on the threads."""
 LEAST_SQUARES_STEPS = 100
 LARGEST_LOG_MEL = 10.0
 TINY = np.float32(1e-12)
@@ -75,14 +80,31 @@ def phases_to_waveform(magnitude: np.ndarray, settings: MelSettings, iterations:
     transform = _Transform(len(magnitude), settings)
     magnitude = np.ascontiguousarray(magnitude, np.float32)
     turns = np.random.default_rng(seed).random(magnitude.shape, np.float32)
-    phases = np.exp(np.complex64(2j * np.pi) * turns)
-    previous = np.zeros_like(phases)
-    for _ in range(iterations):
-        rebuilt = transform.forward(transform.with_padding(transform.inverse(magnitude * phases)))
-        phases = rebuilt + np.float32(MOMENTUM) * (rebuilt - previous)
-        phases /= np.maximum(np.abs(phases), TINY)
-        previous = rebuilt
-    return transform.without_padding(transform.inverse(magnitude * phases))
+    spectra = magnitude * np.exp(np.complex64(2j * np.pi) * turns)
+    previous = np.zeros_like(spectra)
+    blocks = [slice(first, first + FRAMES_AT_ONCE) for first in range(0, len(magnitude), FRAMES_AT_ONCE)]
+    frames = np.empty((len(magnitude), settings.win_length), np.float32)
+
+    def to_frames(block: slice) -> None:
+        frames[block] = transform.inverse(spectra[block])
+
+    def to_spectra(block: slice) -> None:
+        rebuilt = transform.forward(waveform, block)
+        spectra[block] = _with_magnitude((1 + MOMENTUM) * rebuilt - MOMENTUM * previous[block], magnitude[block])
+        previous[block] = rebuilt
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for _ in range(iterations):
+            list(threads.map(to_frames, blocks))
+            waveform = transform.with_padding(transform.overlap(frames))
+            list(threads.map(to_spectra, blocks))
+        list(threads.map(to_frames, blocks))
+    return transform.without_padding(transform.overlap(frames))
+
+
+def _with_magnitude(spectra: np.ndarray, magnitude: np.ndarray) -> np.ndarray:
+    spectra *= magnitude / np.maximum(np.abs(spectra), TINY)
+    return spectra
 
 
 class _Transform:
@@ -97,16 +119,21 @@ class _Transform:
         self._window = centred_hann(settings.win_length, settings.win_length).astype(np.float32)
         self._parts = -(-settings.win_length // self._hop)
         self._samples = (frames - 1) * self._hop + settings.win_length
-        norm = self._overlap(np.broadcast_to(np.square(self._window), (frames, settings.win_length)))
+        norm = self._sum(np.broadcast_to(np.square(self._window), (frames, settings.win_length)))
         self._norm = np.maximum(norm, np.float32(1e-3) * norm.max())
 
-    def forward(self, waveform: np.ndarray) -> np.ndarray:
-        frames = np.lib.stride_tricks.sliding_window_view(waveform, len(self._window))[:: self._hop]
+    def forward(self, waveform: np.ndarray, block: slice) -> np.ndarray:
+        """Spectra of the frames of a block: complex64 [frames, n_fft // 2 + 1]."""
+        frames = np.lib.stride_tricks.sliding_window_view(waveform, len(self._window))[:: self._hop][block]
         return scipy.fft.rfft(frames * self._window, self._n_fft, axis=1)
 
     def inverse(self, spectra: np.ndarray) -> np.ndarray:
-        frames = scipy.fft.irfft(spectra, self._n_fft, axis=1)[:, : len(self._window)]
-        return self._overlap(frames * self._window) / self._norm
+        """Windowed frames float32 [frames, win_length] of spectra."""
+        return scipy.fft.irfft(spectra, self._n_fft, axis=1)[:, : len(self._window)] * self._window
+
+    def overlap(self, frames: np.ndarray) -> np.ndarray:
+        """The waveform float32 [samples] whose frames are nearest to these."""
+        return self._sum(frames) / self._norm
 
     def with_padding(self, waveform: np.ndarray) -> np.ndarray:
         """Renews both ends by the padding that the analysis had, which keeps the edge frames true to it."""
@@ -116,9 +143,9 @@ class _Transform:
     def without_padding(self, waveform: np.ndarray) -> np.ndarray:
         return waveform[self._half : len(waveform) - len(self._window) + self._half]
 
-    def _overlap(self, frames: np.ndarray) -> np.ndarray:
-        padded = np.pad(frames, ((0, 0), (0, self._parts * self._hop - frames.shape[1])))
+    def _sum(self, frames: np.ndarray) -> np.ndarray:
         rows = np.zeros((len(frames) + self._parts - 1, self._hop), np.float32)
         for part in range(self._parts):
-            rows[part : part + len(frames)] += padded[:, part * self._hop : (part + 1) * self._hop]
+            slice_of_each = frames[:, part * self._hop : (part + 1) * self._hop]
+            rows[part : part + len(frames), : slice_of_each.shape[1]] += slice_of_each
         return rows.reshape(-1)[: self._samples]

@@ -1,14 +1,16 @@
 """Log-mel frames of a waveform: librosa's numbers, faster."""
 
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.fft
 from scipy.sparse import csr_array
 
 from pipeline.audio.basis import mel_filters
 
-FRAMES_AT_ONCE = 1024
+FRAMES_AT_ONCE = 128
+"""Few enough that their samples and spectra stay in the processor's cache."""
 
 
 class MelSettings(NamedTuple):
@@ -61,14 +63,11 @@ def log_mel(waveform: np.ndarray, settings: MelSettings) -> np.ndarray:
 
 def log_mel_through(filters: csr_array, waveform: np.ndarray, settings: MelSettings) -> np.ndarray:
     """As `log_mel`, through filters made elsewhere: a worker process that gets them need not import librosa."""
-    frames = frame_count(len(waveform), settings.hop_length)
     window = centred_hann(settings.win_length, settings.n_fft)
     padded = pad_centre(waveform, settings.n_fft, settings.padding)
-    mel = np.empty((frames, settings.n_mels), np.float32)
-    for first in range(0, frames, FRAMES_AT_ONCE):
-        last = min(first + FRAMES_AT_ONCE, frames)
-        part = padded[first * settings.hop_length : (last - 1) * settings.hop_length + settings.n_fft]
-        mel[first:last] = (filters @ magnitudes(part, window, settings.hop_length).T).T
+    mel = np.empty((frame_count(len(waveform), settings.hop_length), settings.n_mels), np.float32)
+    for block, magnitude in _blocks_of_magnitudes(padded, window, settings.hop_length):
+        mel[block] = (filters @ magnitude.T).T
     return np.log(np.maximum(mel, np.float32(settings.log_floor), out=mel), out=mel)
 
 
@@ -83,8 +82,27 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
     Returns:
         float32 [1 + (samples - n_fft) // hop_length, n_fft // 2 + 1].
     """
+    return np.concatenate([part.copy() for _, part in _blocks_of_magnitudes(signal, window, hop_length)])
+
+
+def _blocks_of_magnitudes(
+    signal: np.ndarray, window: np.ndarray, hop_length: int
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Magnitudes of some frames at a time, in memory that the next block takes over: new memory costs more than work."""
     frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[::hop_length]
-    return np.abs(scipy.fft.rfft(frames * window, axis=1).astype(np.complex64))
+    used = np.flatnonzero(window)
+    heard = slice(used[0], used[-1] + 1)
+    rows, frequencies = min(FRAMES_AT_ONCE, len(frames)), len(window) // 2 + 1
+    windowed = np.zeros((rows, len(window)))
+    exact = np.empty((rows, frequencies), np.complex128)
+    spectrum = np.empty((rows, frequencies), np.complex64)
+    magnitude = np.empty((rows, frequencies), np.float32)
+    for first in range(0, len(frames), rows):
+        block = slice(first, min(first + rows, len(frames)))
+        part = slice(0, block.stop - first)
+        np.multiply(frames[block, heard], window[heard], out=windowed[part, heard])
+        spectrum[part] = np.fft.rfft(windowed[part], axis=1, out=exact[part])
+        yield block, np.abs(spectrum[part], out=magnitude[part])
 
 
 def frame_count(samples: int, hop_length: int) -> int:
@@ -92,11 +110,14 @@ def frame_count(samples: int, hop_length: int) -> int:
     return 1 + samples // hop_length
 
 
+@lru_cache(maxsize=8)
 def centred_hann(win_length: int, n_fft: int) -> np.ndarray:
     """A periodic Hann window float64 [n_fft], zero outside its middle `win_length` samples."""
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(win_length) / win_length)
     left = (n_fft - win_length) // 2
-    return np.pad(hann, (left, n_fft - win_length - left))
+    window = np.pad(hann, (left, n_fft - win_length - left))
+    window.setflags(write=False)
+    return window
 
 
 def pad_centre(waveform: np.ndarray, n_fft: int, padding: str) -> np.ndarray:

@@ -153,3 +153,20 @@ def test_the_check_prints_every_fault_and_writes_the_same_as_a_page(planted, mon
             assert f" {name}: " in page
     assert "src=" not in page
     assert "http" not in page
+
+
+def test_the_check_of_the_bundled_corpus_finds_a_pair_whose_text_belongs_to_another(
+    planted, monkeypatch, tmp_path, capsys
+):
+    folder = tmp_path / "swapped"
+    shutil.copytree(planted, folder, ignore=shutil.ignore_patterns("long.wav"))
+    lines = (BUNDLED / "metadata.csv").read_text("utf-8").splitlines()[:60]
+    lines[0] = f"activated|{lines[12].split('|')[1]}"
+    (folder / "metadata.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    for name in ("params.yaml", "dvc.yaml"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    check(folder)
+    printed = capsys.readouterr().out.split("Suspicious pairs")[1].split("Repeated")[0]
+    assert "1 pairs are far from it" in printed
+    assert "activated (metadata.csv:1): 1.06 s" in printed

@@ -66,6 +66,13 @@ def test_the_same_seed_gives_the_same_bits_and_another_gives_others(wave):
     assert not np.array_equal(first, other)
 
 
+def test_the_work_of_threads_may_be_divided_in_any_way(wave, monkeypatch):
+    frames = log_mel(wave, SETTINGS)
+    whole = griffin_lim(frames, SETTINGS, 3, 1.0, seed=0)
+    monkeypatch.setattr("pipeline.audio.griffin_lim.FRAMES_AT_ONCE", 7)
+    np.testing.assert_array_equal(griffin_lim(frames, SETTINGS, 3, 1.0, seed=0), whole)
+
+
 @pytest.mark.parametrize("frames", [np.full((20, 80), 3.0), np.full((20, 80), 500.0), np.full((1, 80), 0.0)])
 def test_no_sample_exceeds_full_scale_whatever_a_model_predicts(frames):
     waveform = griffin_lim(frames.astype(np.float32), SETTINGS, 2, 1.5, seed=0)
