@@ -15,7 +15,8 @@ class AlignmentScores(NamedTuple):
     focus: Mean over the steps of the largest attention weight (Ren et al. 2019, 3.4 take it as the focus rate).
     diagonality: 1 for attention on the straight line from the first symbol to the last, 0 for one that is as far from
         it as chance: 1 - 3 times the mean distance, in shares of the text's length.
-    coverage: Share of the symbols that are the most attended one in some step, or beside it.
+    coverage: Share of the symbols that, in some step, have more than half of the attention on themselves or their two
+        neighbours.
     """
 
     focus: float
@@ -29,12 +30,12 @@ def score_alignment(alignment: np.ndarray) -> AlignmentScores:
     time = (np.arange(steps) + 0.5) / steps
     place = (np.arange(symbols) + 0.5) / symbols
     distance = float((alignment * np.abs(place - time[:, None])).sum() / steps)
-    strongest = alignment.argmax(axis=1)
-    covered = np.unique(np.clip(np.concatenate([strongest - 1, strongest, strongest + 1]), 0, symbols - 1))
+    padded = np.pad(alignment, [(0, 0), (1, 1)])
+    around = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
     return AlignmentScores(
         focus=float(alignment.max(axis=1).mean()),
         diagonality=max(0.0, 1.0 - distance / MEAN_DISTANCE_AT_RANDOM),
-        coverage=len(covered) / symbols,
+        coverage=float((around.max(axis=0) > 0.5).mean()),
     )
 
 

@@ -133,7 +133,7 @@ def _figures(trained: Trained, split: MelSplit, utterance: Evaluated) -> dict[st
         **_heard(utterance.followed, source.frames, "teacher_forced"),
         **_heard(utterance.free, source.frames, "free"),
         "stopped": utterance.stopped,
-        "free_seconds": len(utterance.free.frames) * seconds,
+        "spoken_seconds": len(utterance.free.frames) * seconds,
     }
 
 
