@@ -88,7 +88,7 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
 def _blocks_of_magnitudes(
     signal: np.ndarray, window: np.ndarray, hop_length: int
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Magnitudes of some frames at a time, in memory that the next block takes over: new memory costs more than work."""
+    """Magnitudes of some frames at a time, in memory that the next block reuses: new memory costs more than work."""
     frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[::hop_length]
     used = np.flatnonzero(window)
     heard = slice(used[0], used[-1] + 1)
