@@ -54,7 +54,7 @@ def main(mels: Path, vocabulary: Path, initial: Path, trained: Path, run: Path) 
 def _check_vocabulary(initial: Path, symbols: Vocabulary) -> None:
     if is_random_start(initial):
         return
-    difference = symbols.difference(Vocabulary.load(initial / VOCABULARY))
+    difference = symbols.difference(Vocabulary.load(initial / VOCABULARY_FILE))
     if difference:
         raise InputError(
             f"initialize_from: {initial} was trained with another vocabulary than data/vocabulary: {difference}"
