@@ -25,10 +25,10 @@ ABOUT = {
 }
 SAMPLES_TITLE = {"tacotron": "Sentences it was given", "wayback": "How it goes on"}
 CURVES = {
-    "tacotron": {"loss": ("train_loss", "valid_loss"), "error (ln of mel)": ("train_error", "valid_error")},
+    "tacotron": {"loss": ("train_loss", "valid_loss"), "error (ln)": ("train_error", "valid_error")},
     "wayback": {
-        "loss (nats a symbol)": ("train_loss", "valid_loss"),
-        "error (share of symbols)": ("train_error", "valid_error"),
+        "loss (nats)": ("train_loss", "valid_loss"),
+        "error (share)": ("train_error", "valid_error"),
     },
 }
 CURVES_OF_BOTH = {"gradient norm": ("gradient_norm",), "learning rate": ("learning_rate",)}
