@@ -16,7 +16,19 @@ from models.wayback.variables import Variables
 
 CellState = tuple[tf.Tensor, ...]
 
-ACTIVATIONS: dict[str, Projection] = {"tanh": tf.tanh, "elu": tf.nn.elu, "identity": tf.identity}
+
+class Activation(NamedTuple):
+    """A nonlinearity, and its slope as a function of its value."""
+
+    value: Callable[[tf.Tensor], tf.Tensor]
+    slope: Callable[[tf.Tensor], tf.Tensor]
+
+
+ACTIVATIONS = {
+    "tanh": Activation(tf.tanh, lambda value: 1 - value * value),
+    "elu": Activation(tf.nn.elu, lambda value: tf.minimum(value, 0) + 1),
+    "identity": Activation(tf.identity, tf.ones_like),
+}
 
 
 class BoundCell(NamedTuple):
@@ -63,8 +75,8 @@ class Lstm:
         def update(projected: tf.Tensor, state: CellState) -> CellState:
             c, h = state
             i, j, f, o = tf.split(projected + own(h) + shift, 4, axis=-1)
-            c = normalise(tf.sigmoid(f + 1) * c + tf.sigmoid(i) * self.activation(j))
-            return c, tf.sigmoid(o) * self.activation(c)
+            c = normalise(tf.sigmoid(f + 1) * c + tf.sigmoid(i) * self.activation.value(j))
+            return c, tf.sigmoid(o) * self.activation.value(c)
 
         return BoundCell(inputs, update)
 
@@ -79,7 +91,7 @@ class Gru:
         self._units = settings.units
         self._reset = _terms(settings)(f"{scope}/r", sizes, settings.units, variables)
         self._rest = _terms(settings)(f"{scope}/gz", sizes, 2 * settings.units, variables)
-        self._activation = ACTIVATIONS[settings.activation]
+        self._activation = ACTIVATIONS[settings.activation].value
         self._norm = BatchNorm(f"{scope}/h", settings.units, variables) if settings.use_bn else None
 
     def bind(self) -> BoundCell:
@@ -106,7 +118,7 @@ class Rnn:
     def __init__(self, scope: str, settings: CellSettings, variables: Variables):
         sizes = [settings.units, *settings.input_sizes]
         self._terms = _terms(settings)(f"{scope}/project_terms", sizes, settings.units, variables)
-        self._activation = ACTIVATIONS[settings.activation]
+        self._activation = ACTIVATIONS[settings.activation].value
 
     def bind(self) -> BoundCell:
         (own, *inputs), shift = self._terms.bind()
@@ -126,7 +138,7 @@ class Rrnn:
         sizes = [settings.units, *settings.input_sizes]
         self._gate = _terms(settings)(f"{scope}/ig", sizes, 2 * settings.units, variables)
         self._move = _terms(settings)(f"{scope}/dh", [settings.units], settings.units, variables)
-        self._activation = ACTIVATIONS[settings.activation]
+        self._activation = ACTIVATIONS[settings.activation].value
 
     def bind(self) -> BoundCell:
         (own, *inputs), shift = self._gate.bind()

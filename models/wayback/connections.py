@@ -1,7 +1,7 @@
 """What feeds what: the inputs of every layer, and the layers bound for use in loops."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -15,15 +15,38 @@ Source = str | int
 Layers = tuple[CellState, ...]
 
 
+class Embeddings(Protocol):
+    """Layer 0's projections of the embeddings of a segment's steps."""
+
+    def at(self, time: tf.Tensor) -> tf.Tensor:
+        """Of one step [batch, width]."""
+
+    def between(self, start: int, stop: int) -> tf.Tensor:
+        """Of the steps start <= t < stop [steps, batch, width]."""
+
+
+class Ready(NamedTuple):
+    """Embeddings of which the projections are known, from step `start` on: `values` [steps, batch, width]."""
+
+    values: tf.Tensor
+    start: int = 0
+
+    def at(self, time: tf.Tensor) -> tf.Tensor:
+        return self.values[time - self.start]
+
+    def between(self, start: int, stop: int) -> tf.Tensor:
+        return self.values[start - self.start : stop - self.start]
+
+
 class Driver(NamedTuple):
     """What drives the layers from outside.
 
     Attributes:
-        embedding: `(start, count)` -> layer 0's projection of the embeddings of these steps [count, batch, width].
+        embedding: The steps' inputs.
         context: `time` -> the context at a step [batch, features]; None without one.
     """
 
-    embedding: Callable[[tf.Tensor, int], tf.Tensor]
+    embedding: Embeddings
     context: Callable[[tf.Tensor], tf.Tensor] | None
 
 

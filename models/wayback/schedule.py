@@ -163,7 +163,7 @@ def _spans(cuts: Sequence[int], steps: int, run_length: int, lowest_outer: int) 
     if counted >= steps:
         raise ValueError(
             f"no step would count in the loss: the last run starts at step {steps - run_length}, and "
-            f"boundaries[{lowest_outer - 1}] lets only runs count that start at {cuts[lowest_outer - 1]} or later; raise it"
+            f"boundaries[{lowest_outer - 1}] lets no run before step {cuts[lowest_outer - 1]} count; raise it"
         )
     first_live = [counted] * lowest_outer + [cut // run_length * run_length for cut in cuts[lowest_outer:]]
     starts = sorted(set(first_live))

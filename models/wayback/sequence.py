@@ -7,17 +7,18 @@ encoder).
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from models.wayback.connections import Driver, Hidden, Layers, LayerSettings
+from models.wayback.connections import Driver, Hidden, Layers, LayerSettings, Ready
 from models.wayback.networks import Logits, Network
 from models.wayback.schedule import Schedule, make_schedule
-from models.wayback.stack import Stack
+from models.wayback.stack import LstmStack, Stack
 from models.wayback.variables import Variables
-from models.wayback.wayback import Wayback
+from models.wayback.wayback import LstmWayback, Wayback
 
 
 class Settings(NamedTuple):
@@ -107,10 +108,7 @@ class SequenceModel:
             settings.context_size,
         )
         self._input_network = Network("layers", settings.data_dim, settings.io_sizes, settings.use_bn, variables)
-        if settings.layout == "stack":
-            self._core = Stack(layers, self.schedule, variables)
-        else:
-            self._core = Wayback(layers, self.schedule, settings.carry, variables)
+        self._core = _core(settings, layers, self.schedule, variables)
         self._logits = Logits(settings.layer_sizes, settings.io_sizes, settings.use_bn, settings.data_dim, variables)
         self.variables = variables.trained
 
@@ -142,15 +140,15 @@ class SequenceModel:
         """
         targets = tf.transpose(symbols)[self.schedule.first_counted + 1 :]
         bound = self._core.bind()
-        driver = Driver(self._lookup(bound, tf.transpose(symbols)), _context(context))
+        driver = Driver(_Made(self._embedder(bound), tf.transpose(symbols)), _context(context))
         hidden, layers = self._core.truncated(bound, driver, state.layers)
         return _scores(self._logits(hidden), targets), State(state.time, layers)
 
     def train_embedded(self, embedding: tf.Tensor, targets: tf.Tensor, state: State) -> tuple[Scores, State]:
         """As `train`, of embeddings [steps, batch, size] and of the symbols [batch, steps] to predict."""
         bound = self._core.bind()
-        project = self._core.embedding_projection(bound)
-        driver = Driver(lambda start, count: project(embedding[start : start + count]), None)
+        projected = self._core.embedding_projection(bound)(embedding)
+        driver = Driver(Ready(projected), None)
         hidden, layers = self._core.truncated(bound, driver, state.layers)
         return _scores(self._logits(hidden), tf.transpose(targets)[self.schedule.first_counted :]), State(
             state.time, layers
@@ -170,7 +168,7 @@ class SequenceModel:
     ) -> tuple[tf.Tensor, State]:
         """As `predict`, faster: from time 0 on, for a whole number of cycles of the schedule."""
         bound = self._core.bind()
-        driver = Driver(self._lookup(bound, tf.transpose(symbols)), _context(context))
+        driver = Driver(_Made(self._embedder(bound), tf.transpose(symbols)), _context(context))
         hidden, layers = self._core.unroll(bound, driver, state.layers, symbols.shape[1])
         return tf.transpose(self._logits(hidden), [1, 0, 2]), State(state.time, layers)
 
@@ -190,11 +188,10 @@ class SequenceModel:
             The symbols [batch, steps], and the state that has seen all of them but the last.
         """
         bound = self._core.bind()
-        steps = noise.shape[0]
+        embed, steps = self._embedder(bound), noise.shape[0]
 
         def body(step, symbols, state, drawn):
-            lookup = self._lookup(bound, symbols[None])
-            driver = Driver(lambda *_: lookup(0, 1), None)
+            driver = Driver(_Present(embed(symbols)), None)
             layers = self._core.step(bound, state.time, driver, state.layers)
             logits = self._logits(Hidden([layer[-1][None] for layer in layers], [1] * len(layers)))[0]
             symbols = tf.argmax(logits + temperature[:, None] * noise[step], axis=-1, output_type=tf.int32)
@@ -208,11 +205,11 @@ class SequenceModel:
 
     def _forward(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None) -> tuple[Hidden, State]:
         bound = self._core.bind()
-        lookup, context_at = self._lookup(bound, tf.transpose(symbols)), _context(context)
+        embed, by_time, context_at = self._embedder(bound), tf.transpose(symbols), _context(context)
         steps = symbols.shape[1] or tf.shape(symbols)[1]
 
         def body(step, layers, arrays):
-            driver = Driver(lambda *_: lookup(step, 1), context_at and (lambda _: context_at(step)))
+            driver = Driver(_Present(embed(by_time[step])), context_at and (lambda _: context_at(step)))
             layers = self._core.step(bound, (state.time + step) % self.schedule.period, driver, layers)
             return (
                 step + 1,
@@ -227,16 +224,48 @@ class SequenceModel:
         time = (state.time + steps) % self.schedule.period
         return Hidden([array.stack() for array in arrays], [1] * len(arrays)), State(time, layers)
 
-    def _lookup(self, bound: Any, symbols: tf.Tensor) -> Callable[[tf.Tensor, int], tf.Tensor]:
-        """`(start, count)` -> layer 0's projections of these symbols' embeddings; `symbols` is [steps, batch]."""
-        project = self._core.embedding_projection(bound)
-        if self.settings.use_bn:
-            return lambda start, count: project(self.embed(self._one_hot(symbols[start : start + count])))
-        table = project(self.embed(tf.eye(self.settings.data_dim, dtype=self.dtype)))
-        return lambda start, count: tf.gather(table, symbols[start : start + count])
+    def _embedder(self, bound: Any) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Symbols [..., batch] -> layer 0's projections of their embeddings.
 
-    def _one_hot(self, symbols: tf.Tensor) -> tf.Tensor:
-        return tf.one_hot(symbols, self.settings.data_dim, dtype=self.dtype)
+        Without batch norm these depend on the symbol alone, and all are made once.
+        """
+        project, symbols = self._core.embedding_projection(bound), self.settings.data_dim
+        if self.settings.use_bn:
+            return lambda each: project(self.embed(tf.one_hot(each, symbols, dtype=self.dtype)))
+        return partial(tf.gather, project(self.embed(tf.eye(symbols, dtype=self.dtype))))
+
+
+class _Made(NamedTuple):
+    """Embeddings made of the segment's symbols [steps, batch] when they are asked for."""
+
+    make: Callable[[tf.Tensor], tf.Tensor]
+    symbols: tf.Tensor
+
+    def at(self, time: tf.Tensor) -> tf.Tensor:
+        return self.make(self.symbols[time])
+
+    def between(self, start: int, stop: int) -> tf.Tensor:
+        return self.make(self.symbols[start:stop])
+
+
+class _Present(NamedTuple):
+    """The embedding of the one step that is taken, whatever its time."""
+
+    value: tf.Tensor
+
+    def at(self, time: tf.Tensor) -> tf.Tensor:
+        return self.value
+
+    def between(self, start: int, stop: int) -> tf.Tensor:
+        return self.value[None]
+
+
+def _core(settings: Settings, layers: LayerSettings, schedule: Schedule, variables: Variables) -> Stack | Wayback:
+    plain = settings.cell == "lstm" and not (settings.use_bn or settings.vskip or settings.context_size)
+    if settings.layout == "stack":
+        return (LstmStack if plain else Stack)(layers, schedule, variables)
+    kind = LstmWayback if plain and settings.carry else Wayback
+    return kind(layers, schedule, settings.carry, variables)
 
 
 def score(logits: tf.Tensor, targets: tf.Tensor) -> Scores:

@@ -36,13 +36,22 @@ class Terms:
         self._shift = variables.vector(f"{scope}/beta", units, 0.0)
 
     def bind(self) -> BoundTerms:
-        rows = tf.split(tf.convert_to_tensor(self._matrix), self._sizes)
-        return BoundTerms([_times(matrix) for matrix in rows], tf.convert_to_tensor(self._shift))
+        matrices, shift = self.parts()
+        return BoundTerms([_times(matrix) for matrix in matrices], shift)
+
+    def parts(self) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """The rows of the matrix that belong to each input, and the shift."""
+        matrix, shift = self.whole()
+        return tf.split(matrix, self._sizes), shift
+
+    def whole(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """The matrix and the shift."""
+        return tf.convert_to_tensor(self._matrix), tf.convert_to_tensor(self._shift)
 
     def bind_one(self) -> tuple[tf.Tensor, Projection]:
         """For a single input: its matrix, and what is done with the product."""
-        shift = tf.convert_to_tensor(self._shift)
-        return tf.convert_to_tensor(self._matrix), lambda product: product + shift
+        matrix, shift = self.whole()
+        return matrix, lambda product: product + shift
 
 
 class NormalisedTerms:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from models.wayback import lstm
 from models.wayback.cells import CellState
 from models.wayback.connections import (
     CONTEXT,
@@ -19,10 +20,12 @@ from models.wayback.connections import (
     Hidden,
     Layers,
     LayerSettings,
+    Ready,
     RecurrentLayers,
     outputs_of,
 )
 from models.wayback.schedule import Schedule, Span
+from models.wayback.spans import Blocks, run_span
 from models.wayback.terms import BoundTerms, NormalisedTerms, Projection, Terms
 from models.wayback.variables import Variables
 
@@ -79,7 +82,7 @@ class Wayback:
             values = outputs_of(layers)
             if CONTEXT in bound.layers[index].inputs:
                 values[CONTEXT] = moment.driver.context(moment.time)
-            projected = {EMBEDDING: moment.driver.embedding(moment.time, 1)[0]} if index == 0 else {}
+            projected = {EMBEDDING: moment.driver.embedding.at(moment.time)} if index == 0 else {}
             return bound.layers[index].step(values, projected, restarted)
 
         interval = self.schedule.intervals[index] if index > 0 else 1
@@ -116,8 +119,8 @@ class Wayback:
         return self._live_span(bound, driver, _stopped(layers, counted.cut), counted)
 
     def _live_span(self, bound: Bound, driver: Driver, layers: Layers, span: Span) -> tuple[Hidden, Layers]:
-        embedding = driver.embedding(tf.constant(span.start), span.stop - span.start)
-        inside = Driver(lambda time, count: embedding[time - span.start : time - span.start + count], driver.context)
+        embedding = driver.embedding.between(span.start, span.stop)
+        inside = Driver(Ready(embedding, span.start), driver.context)
         run = self._loop_length(span)
 
         def body(index, state, arrays):
@@ -141,9 +144,7 @@ class Wayback:
 
         def body(index, state):
             time = span.start + index * run
-            embedding = tf.stop_gradient(driver.embedding(time, run))
-            inside = Driver(lambda step, count: embedding[step - time : step - time + count], driver.context)
-            _, state = self._run(bound, Moment(time, run, inside), state, span)
+            _, state = self._run(bound, Moment(time, run, driver), state, span)
             return index + 1, state
 
         runs = (span.stop - span.start) // run
@@ -188,7 +189,7 @@ class Wayback:
 
         def body(step, state, array):
             time = moment.time + step
-            projected = {EMBEDDING: moment.driver.embedding(time, 1)[0], **held}
+            projected = {EMBEDDING: moment.driver.embedding.at(time), **held}
             if CONTEXT in bottom.inputs:
                 projected[CONTEXT] = bottom.inputs[CONTEXT](moment.driver.context(time))
             state = bottom.step({}, projected, state)
@@ -202,6 +203,46 @@ class Wayback:
             maximum_iterations=moment.multiple,
         )
         return array.stack(), (state, *layers[1:])
+
+
+class LstmWayback(Wayback):
+    """The same for plain LSTMs that carry their state, with a gradient of its own, which gives the same numbers
+    faster.
+    """
+
+    def unroll(self, bound: Bound, driver: Driver, layers: Layers, steps: int) -> tuple[Hidden, Layers]:
+        return self._lstm_span(driver, layers, Span(0, steps, 0, 0), self._weights())
+
+    def truncated(self, bound: Bound, driver: Driver, layers: Layers) -> tuple[Hidden, Layers]:
+        weights = self._weights()
+        for span in self.schedule.spans:
+            hidden, layers = self._lstm_span(driver, _stopped(layers, span.cut), span, weights)
+        return hidden, layers
+
+    def _lstm_span(
+        self, driver: Driver, layers: Layers, span: Span, weights: list[lstm.Weights]
+    ) -> tuple[Hidden, Layers]:
+        """A span; the outputs are those of a live one."""
+        cells, outputs = [c for c, _ in layers], [h for _, h in layers]
+        activation = self.layers.cells[0].activation
+        embedding = driver.embedding.at if span.live else driver.embedding.between(span.start, span.stop)
+        if len(layers) == 1:
+            output, c = lstm.unroll(embedding + weights[0].shift, weights[0].near, cells[0], outputs[0], activation)
+            return Hidden([output], [1]), ((c, output[-1]),)
+        blocks = Blocks.of(self.schedule, span)
+        shown, cells, outputs = run_span(blocks, weights, activation, embedding, cells, outputs)
+        holds = [1, *([blocks.length] * (len(layers) - 1))]
+        return Hidden(shown, holds[: len(shown)]), tuple(zip(cells, outputs, strict=True))
+
+    def _weights(self) -> list[lstm.Weights]:
+        weights = []
+        for layer, cell in enumerate(self.layers.cells):
+            matrix, shift = cell.gates.whole()
+            above = self.layers.sizes[layer + 1] if layer + 1 < len(self.layers.cells) else 0
+            inputs = self.layers.settings.embedding_size if layer == 0 else 0
+            own_and_below, _, from_above = tf.split(matrix, [matrix.shape[0] - inputs - above, inputs, above])
+            weights.append(lstm.Weights(own_and_below, from_above if above else None, lstm.forget_more(shift)))
+        return weights
 
 
 class Moment(NamedTuple):

@@ -1,0 +1,142 @@
+"""The LSTM with its gradient written by hand: one step, and one layer over a whole sequence.
+
+What costs time in an LSTM's gradient is the weights: the loop backwards carries only the gradient of the
+pre-activations, and each matrix gets its own as one product over all steps, after the loop. Transposed matrices are
+made once, before it. The gates lie in the order i, j, f, o (j is the candidate), and the one that is added to f is part
+of the shift.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from models.wayback.cells import Activation
+
+
+class Weights(NamedTuple):
+    """A layer's matrices, by what they are multiplied with, and its shift [4 * units].
+
+    Attributes:
+        near: The layer's own output and the one below, side by side [units + units below, 4 * units].
+        above: The output of the layer above [units above, 4 * units]; None for the top layer.
+        shift: With one added to the forget gate's part.
+    """
+
+    near: tf.Tensor
+    above: tf.Tensor | None
+    shift: tf.Tensor
+
+
+def forget_more(shift: tf.Tensor) -> tf.Tensor:
+    """The shift [4 * units] with one added to the forget gate's part."""
+    units = shift.shape[0] // 4
+    ones = tf.concat(
+        [tf.zeros([2 * units], shift.dtype), tf.ones([units], shift.dtype), tf.zeros([units], shift.dtype)], 0
+    )
+    return shift + ones
+
+
+def step(preactivation: tf.Tensor, c: tf.Tensor, activation: Activation) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """One step: pre-activations [batch, 4 * units] and the old c -> the gates' values, the new c, the new h."""
+    i, j, f, o = tf.split(preactivation, 4, axis=-1)
+    i, j, f, o = tf.sigmoid(i), activation.value(j), tf.sigmoid(f), tf.sigmoid(o)
+    c = f * c + i * j
+    return tf.concat([i, j, f, o], axis=-1), c, o * activation.value(c)
+
+
+def step_gradient(
+    gates: tf.Tensor, c_before: tf.Tensor, d_c: tf.Tensor, d_h: tf.Tensor, activation: Activation
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """From the gradients of a step's new c and h, those of its pre-activations and of the old c."""
+    i, j, f, o = tf.split(gates, 4, axis=-1)
+    shown = activation.value(f * c_before + i * j)
+    d_c = d_c + d_h * o * activation.slope(shown)
+    d_preactivation = tf.concat(
+        [
+            d_c * j * i * (1 - i),
+            d_c * i * activation.slope(j),
+            d_c * c_before * f * (1 - f),
+            d_h * shown * o * (1 - o),
+        ],
+        axis=-1,
+    )
+    return d_preactivation, d_c * f
+
+
+def unroll(
+    projected: tf.Tensor, own: tf.Tensor, c: tf.Tensor, h: tf.Tensor, activation: Activation
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """One layer over a sequence.
+
+    Args:
+        projected: All that is added to h's part of the pre-activations, time first [steps, batch, 4 * units].
+        own: The matrix of h [units, 4 * units].
+        c: The state before [batch, units].
+        h: The state before [batch, units].
+
+    Returns:
+        The outputs [steps, batch, units], and the last c.
+    """
+
+    @tf.custom_gradient
+    def unrolled(projected, own, c, h):
+        gates, cells, outputs = _forward(activation)(projected, own, c, h)
+
+        def gradient(d_outputs, d_last):
+            d_projected, d_c, d_h = _backward(activation)(gates, before(c, cells), d_outputs, d_last, tf.transpose(own))
+            return d_projected, outer_sum(before(h, outputs), d_projected), d_c, d_h
+
+        return (outputs, cells[-1]), gradient
+
+    return unrolled(projected, own, c, h)
+
+
+def before(initial: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """The values one step earlier."""
+    return tf.concat([initial[None], values[:-1]], axis=0)
+
+
+def outer_sum(inputs: tf.Tensor, d_products: tf.Tensor) -> tf.Tensor:
+    """The gradient of a matrix that is used in every step, as one product: [..., inputs] and [..., outputs] -> [inputs,
+    outputs].
+    """
+    flat = (tf.reshape(values, [-1, values.shape[-1]]) for values in (inputs, d_products))
+    return tf.matmul(*flat, transpose_a=True)
+
+
+def rows(count: int, like: tf.Tensor, width: int | None = None) -> tf.TensorArray:
+    """Room for `count` tensors of the shape of `like` [batch, units], or of another width."""
+    return tf.TensorArray(like.dtype, size=count, element_shape=[like.shape[0], width or like.shape[1]])
+
+
+def _forward(activation: Activation) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+    @tf.function(jit_compile=True, autograph=False)
+    def forward(projected, own, c, h):
+        steps = projected.shape[0]
+
+        def body(time, c, h, gates, cells, outputs):
+            values, c, h = step(projected[time] + tf.matmul(h, own), c, activation)
+            return time + 1, c, h, gates.write(time, values), cells.write(time, c), outputs.write(time, h)
+
+        first = (tf.constant(0), c, h, rows(steps, c, 4 * c.shape[1]), rows(steps, c), rows(steps, c))
+        *_, gates, cells, outputs = tf.while_loop(lambda time, *_: time < steps, body, first, maximum_iterations=steps)
+        return gates.stack(), cells.stack(), outputs.stack()
+
+    return forward
+
+
+def _backward(activation: Activation) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+    @tf.function(jit_compile=True, autograph=False)
+    def backward(gates, c_before, d_outputs, d_last, transposed):
+        steps = gates.shape[0]
+
+        def body(time, d_c, d_h, d_projected):
+            d_preactivation, d_c = step_gradient(gates[time], c_before[time], d_c, d_h + d_outputs[time], activation)
+            return time - 1, d_c, tf.matmul(d_preactivation, transposed), d_projected.write(time, d_preactivation)
+
+        first = (steps - 1, d_last, tf.zeros_like(d_last), rows(steps, d_last, gates.shape[2]))
+        _, d_c, d_h, d_projected = tf.while_loop(lambda time, *_: time >= 0, body, first, maximum_iterations=steps)
+        return d_projected.stack(), d_c, d_h
+
+    return backward
