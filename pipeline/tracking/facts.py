@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+@lru_cache(10_000)
 def as_key(name: str) -> str:
     """The name with the characters that MLflow refuses replaced, "train@gru" to "train_gru"."""
     key = re.sub(r"[^A-Za-z0-9_\-. /]", "_", name).strip("/ ") or "_"

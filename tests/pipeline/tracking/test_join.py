@@ -82,15 +82,18 @@ def test_comparing_two_runs_shows_what_differs_and_finds_a_run_by_file_id_key_or
     trained: Any, capsys: pytest.CaptureFixture
 ) -> None:
     run, *_ = trained.runs()
-    trained.train("--steps", "5", "--extra", "train_toy.units=16", "--name", "other")
-    other = trained.runs()[-1]
-    compare.main(run.info.run_id[:12], "data/runs/train_toy.json")
+    store = trained.store()
+    other = store.client.create_run(store.experiment_id, tags={"reprise.run_key": "another"}, run_name="train_toy")
+    for name, value in (run.data.params | {"train_toy.units": "16"}).items():
+        store.client.log_param(other.info.run_id, name, value)
+    store.client.log_metric(other.info.run_id, "train_loss", 0.2, step=4)
+    compare.main("data/runs/train_toy.json", other.info.run_id[:12])
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["train_toy.units", "8", "16"] in shown
     assert ["train_loss", "0.333333", "0.2"] in shown
     assert not any(line[:1] == ["train_toy.decay_rate"] for line in shown)
 
-    assert find_run(other.data.tags["reprise.run_key"]).run_id == other.info.run_id
+    assert find_run("another").run_id == other.info.run_id
     with pytest.raises(InputError, match="several runs"):
         find_run("train_toy")
     with pytest.raises(InputError, match="no run; give a run id"):
