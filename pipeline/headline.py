@@ -72,6 +72,12 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "What each next symbol still tells the model. Knowing nothing of sound costs 8 bits.",
         ),
         Headline(
+            "baseline_order1_bits_per_symbol",
+            "Counting alone",
+            "bits a symbol",
+            "What remains for one who only knows which symbol follows which how often. Surprise must be below.",
+        ),
+        Headline(
             "test_error",
             "Wrong guesses",
             "%",

@@ -3,6 +3,7 @@
 Backgrounds are transparent, the ink is a grey that reads on white and on black, colour maps are perceptually uniform.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import groupby
@@ -27,7 +28,9 @@ LINE_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 WIDTH_INCHES = 5.2
 DYNAMIC_RANGE_DB = 70.0
 ENVELOPE_COLUMNS = 1000
-MOST_WORDS_SHOWN = 24
+MOST_ROWS_NAMED = 26
+LONGEST_ROW_NAME = 14
+LONGEST_TITLE_LINE = 52
 FREQUENCY_TICKS_HZ = (500, 1000, 2000, 4000, 8000, 16000)
 
 STYLE = {
@@ -90,7 +93,7 @@ def draw_frames(
             vmax=highest,
             extent=(0.0, len(frames) * seconds_per_frame, 0.0, 1.0),
         )
-        ax.set(title=title, ylabel="frequency (Hz)", xlim=(0.0, seconds))
+        ax.set(title=_title(title), ylabel="frequency (Hz)", xlim=(0.0, seconds))
         _mel_ticks(ax, fmin, fmax)
     axes[-1].set_xlabel("time (s)")
     _colour_bar(figure, image, list(axes), "ln of mel amplitude")
@@ -124,10 +127,11 @@ def draw_alignment(
         vmin=0.0,
         extent=(0.0, step_count * seconds_per_step, -0.5, symbol_count - 0.5),
     )
-    ax.set(title=title, xlabel="time (s)", ylabel="position in the text (symbols)")
-    words = _words(symbols or [])
-    if 0 < len(words) <= MOST_WORDS_SHOWN:
-        ax.set_yticks([middle for middle, _ in words], [word for _, word in words])
+    ax.set(title=_title(title), xlabel="time (s)", ylabel="position in the text (symbols)")
+    names = _row_names(symbols or [])
+    if 0 < len(names) <= MOST_ROWS_NAMED:
+        ax.set_yticks([place for place, _ in names], [name for _, name in names])
+        ax.tick_params(axis="y", labelsize=7.5)
         ax.set_ylabel("text")
     _colour_bar(figure, image, [ax], "attention weight")
     _save(figure, path)
@@ -184,7 +188,7 @@ def draw_waveform_and_spectrogram(path: Path, waveform: np.ndarray, sample_rate:
     times, low, high = _envelope(waveform, sample_rate)
     wave.fill_between(times, low, high, color=LINE_COLOURS[0], linewidth=0.4)
     peak = max(float(np.abs(waveform).max()), 1e-3)
-    wave.set(title=title, ylabel="amplitude", ylim=(-1.05 * peak, 1.05 * peak), xlim=(0.0, seconds))
+    wave.set(title=_title(title), ylabel="amplitude", ylim=(-1.05 * peak, 1.05 * peak), xlim=(0.0, seconds))
 
     decibels, highest_khz = _spectrogram(waveform, sample_rate)
     image = spectrum.imshow(
@@ -221,15 +225,31 @@ def _mel(hertz: np.ndarray) -> np.ndarray:
     return np.where(hertz < 1000.0, 3.0 * hertz / 200.0, above)
 
 
-def _words(symbols: Sequence[str]) -> list[tuple[float, str]]:
-    """The runs of symbols between spaces, each with the position of its middle."""
+def _row_names(symbols: Sequence[str]) -> list[tuple[float, str]]:
+    """Places and names of the rows: each symbol of a short text, else the middle of each word between spaces."""
+    if len(symbols) <= MOST_ROWS_NAMED:
+        return [(place, _literal("\N{OPEN BOX}" if symbol == " " else symbol)) for place, symbol in enumerate(symbols)]
     words = []
     for is_word, run in groupby(enumerate(symbols), key=lambda item: item[1] != " "):
-        positions, letters = zip(*run, strict=True)
+        places, letters = zip(*run, strict=True)
         if is_word:
             joint = "\N{THIN SPACE}" if max(map(len, letters)) > 1 else ""
-            words.append(((positions[0] + positions[-1]) / 2.0, joint.join(letters).replace("$", r"\$")))
+            words.append(((places[0] + places[-1]) / 2.0, _literal(_shortened(joint.join(letters), LONGEST_ROW_NAME))))
     return words
+
+
+def _title(text: str) -> str:
+    """The text on two lines at most."""
+    return _literal("\n".join(textwrap.wrap(text, LONGEST_TITLE_LINE, max_lines=2, placeholder=" …")))
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _literal(text: str) -> str:
+    """The text as Matplotlib shows it as it is: a dollar sign begins no formula."""
+    return text.replace("$", r"\$")
 
 
 def _envelope(waveform: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

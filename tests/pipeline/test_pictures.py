@@ -67,10 +67,37 @@ def test_axes_are_named_with_their_units(draw, labels, tmp_path, monkeypatch):
     assert {label for ax in _axes_of(draw, tmp_path, monkeypatch) for label in _labels(ax)} == labels
 
 
-def test_alignment_rows_are_named_by_the_words_of_the_text(tmp_path, monkeypatch):
+def test_rows_of_a_short_text_are_named_by_its_symbols(tmp_path, monkeypatch):
     ax = _axes_of(_alignment, tmp_path, monkeypatch)[0]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["hello", r"\$5", "you"]
-    assert list(ax.get_yticks()) == [2.0, 6.5, 10.0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "h",
+        "e",
+        "l",
+        "l",
+        "o",
+        "␣",
+        r"\$",
+        "5",
+        "␣",
+        "y",
+        "o",
+        "u",
+    ]
+
+
+def test_rows_of_a_long_text_are_named_by_its_words_in_the_middle_of_each(tmp_path, monkeypatch):
+    symbols = list("hello you there, my good old friends")
+    ax = _axes_of(lambda path: draw_alignment(path, np.eye(40, 36), "A", symbols, 0.03), tmp_path, monkeypatch)[0]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["hello", "you", "there,", "my", "good", "old", "friends"]
+    assert list(ax.get_yticks())[:2] == [2.0, 7.0]
+
+
+def test_a_long_title_goes_on_in_a_second_line_and_ends_there(tmp_path, monkeypatch):
+    ax = _axes_of(lambda path: draw_alignment(path, ALIGNMENT, "one two " * 40, None, 0.03), tmp_path, monkeypatch)[0]
+    lines = ax.get_title(loc="left").splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith("…")
 
 
 def test_panels_share_the_scale_of_time_and_of_colour(tmp_path, monkeypatch):
