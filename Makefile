@@ -82,10 +82,10 @@ bench: .venv/installed-dev ## Speeds beside those of others, as ratios: NAME=mel
 
 .PHONY: test test-all
 test: .venv/installed-dev ## The tests, some minutes
-	$(BIN)/python -m pytest -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(ARGS)
 
 test-all: .venv/installed-dev ## The tests, the long ones too
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: lint format
 lint: .venv/installed-dev ## Style and faults that need no run
