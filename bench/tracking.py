@@ -1,7 +1,8 @@
-"""Steps a second of a training that logs ten figures a step, to each kind of store and to none.
+"""What tracking costs a training that logs ten figures a step, for each kind of store.
 
 Run as `python -m bench.tracking`. The step is a matrix product on two threads, so that delivery has no processor of its
-own. The stores are measured in turn, several rounds of it; the ratios to "off" are what carries over to another machine.
+own. Blocks of steps with tracking alternate with blocks without, in which nothing is logged and the delivering process
+is stopped; the ratio of their rates is what carries over to another machine.
 """
 
 import os
@@ -13,7 +14,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -23,52 +24,52 @@ import numpy as np
 
 from pipeline import tracking
 
-ROUNDS = 3
-STEPS = 60
+PAIRS = 8
+STEPS = 15
 SIZE = 1600
 FIGURES = {f"figure_{number}": 0.5 for number in range(10)}
 PARAMS = SimpleNamespace(flat=lambda: {"train_bench.size": SIZE})
 
 
 def main() -> None:
-    """Prints, for each store, steps a second, the ratio to tracking off, and microseconds of a call of log_metrics."""
+    """Prints, for each store, steps a second with tracking, and their ratio to steps a second without."""
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
         Path("dvc.yaml").write_text("stages: {}\n")
         with server(Path(name)) as (address, running):
-            stores = {
-                "off": ("off", ""),
-                "SQLite": ("on", ""),
-                "server": ("on", address),
-                "server dead": ("on", "http://127.0.0.1:9"),
-                "server hangs": ("on", address),
-            }
-            figures: dict[str, list[tuple[float, float]]] = {store: [] for store in stores}
-            for number in range(ROUNDS):
-                for store, (switch, uri) in stores.items():
-                    running.send_signal(signal.SIGSTOP if store == "server hangs" else signal.SIGCONT)
-                    figures[store].append(measure(Path(f"state-{number}-{store}"), switch, uri))
-    off = median(rate for rate, _ in figures["off"])
-    for store, measured in figures.items():
-        rate, call = (median(values) for values in zip(*measured, strict=True))
-        print(f"{store:14s} {rate:6.2f} steps/s  {rate / off:5.3f} of off  {call * 1e6:6.0f} us a call")
+            stores = {"SQLite": "", "server": address, "dead server": "http://127.0.0.1:9", "hanging server": address}
+            for store, uri in stores.items():
+                if store == "hanging server":
+                    running.send_signal(signal.SIGSTOP)
+                pairs = measure(Path(store), uri)
+                ratio, rate = median(on / off for on, off in pairs), median(on for on, _ in pairs)
+                print(f"{store:14s} {rate:6.2f} steps/s  {ratio:5.3f} of what it is without", flush=True)
 
 
-def measure(state: Path, switch: str, address: str) -> tuple[float, float]:
-    """Steps a second, and median seconds of a call, once delivery has started."""
-    os.environ |= {"REPRISE_TRACKING": switch, "REPRISE_TRACKING_TIMEOUT": "0.5", "MLFLOW_TRACKING_URI": address}
-    matrix = np.ones((SIZE, SIZE), np.float32)
-    calls = []
+def measure(state: Path, address: str) -> list[tuple[float, float]]:
+    """Steps a second with and without tracking, pair by pair, once delivery has started."""
+    os.environ |= {"REPRISE_TRACKING_TIMEOUT": "0.5", "MLFLOW_TRACKING_URI": address}
+    pairs = []
     with tracking.training_run("train_bench", PARAMS, state) as run:
         run.write_id(state / "id.json")
-        began = time.perf_counter()
-        for step in range(STEPS):
-            matrix @ matrix
-            before = time.perf_counter()
-            run.log_metrics(FIGURES, step)
-            calls.append(time.perf_counter() - before)
-        rate = STEPS / (time.perf_counter() - began)
-    return rate, median(calls)
+        courier = run._courier._child
+        for number in range(PAIRS):
+            courier.send_signal(signal.SIGCONT)
+            on = steps_a_second(lambda step, first=number * STEPS: run.log_metrics(FIGURES, first + step))
+            courier.send_signal(signal.SIGSTOP)
+            pairs.append((on, steps_a_second(lambda step: None)))
+        courier.send_signal(signal.SIGCONT)
+    return pairs
+
+
+def steps_a_second(after: Callable[[int], None]) -> float:
+    """The rate of steps that each end with a call of `after`."""
+    matrix = np.ones((SIZE, SIZE), np.float32)
+    began = time.perf_counter()
+    for step in range(STEPS):
+        matrix @ matrix
+        after(step)
+    return STEPS / (time.perf_counter() - began)
 
 
 @contextmanager
