@@ -36,7 +36,9 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
         entries = []
         for number, sentence in enumerate(progress(section.sentences, "speaking", len(section.sentences), "sentences")):
             pieces = say(speaker, sentence, manner)
-            entries.append(write_sample(folder, f"sample-{number:02d}", sentence, pieces, speaker.about, section, params.seed))
+            entries.append(
+                write_sample(folder, f"sample-{number:02d}", sentence, pieces, speaker.about, section, params.seed)
+            )
         write_json(folder / "samples.json", entries)
         if (corpus / ATTRIBUTION).exists():
             shutil.copyfile(corpus / ATTRIBUTION, folder / ATTRIBUTION)

@@ -23,7 +23,9 @@ def mel_cepstral_distortion(frames: np.ndarray, reference: np.ndarray) -> float:
 def mel_cepstra(frames: np.ndarray) -> np.ndarray:
     """c[1..13] of ln magnitude = c[0] + sum over n of c[n] cos(n w), with w along the mel axis [frames, coefficients]."""
     bands = frames.shape[1]
-    return scipy.fft.dct(frames.astype(np.float64), axis=1, norm="ortho")[:, 1 : COEFFICIENTS + 1] * np.sqrt(2.0 / bands)
+    return scipy.fft.dct(frames.astype(np.float64), axis=1, norm="ortho")[:, 1 : COEFFICIENTS + 1] * np.sqrt(
+        2.0 / bands
+    )
 
 
 def warping_path(cost: np.ndarray) -> np.ndarray:

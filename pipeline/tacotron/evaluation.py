@@ -69,9 +69,7 @@ def summary(utterances: list[Evaluated], objective: Objective) -> dict[str, floa
     figures = {"test_loss": loss.total(added, objective, 0.0), "test_error": added.error / added.frames}
     figures |= {f"test_{name}": value for name, value in figures_of(added).items()}
     means = [name for name, value in utterances[0].figures.items() if name.startswith(("teacher_forced_", "free_"))]
-    figures |= {
-        f"test_{name}": float(np.mean([utterance.figures[name] for utterance in utterances])) for name in means
-    }
+    figures |= {f"test_{name}": float(np.mean([utterance.figures[name] for utterance in utterances])) for name in means}
     figures["test_stop_rate"] = float(np.mean([utterance.stopped for utterance in utterances]))
     return figures
 
@@ -80,9 +78,7 @@ def _evaluate_batch(
     trained: Trained, split: MelSplit, section: EvaluateTacotron, seed: int, bucket: Bucket, places: np.ndarray
 ) -> Iterator[Evaluated]:
     about = trained.about
-    arrays = {
-        name: tf.constant(array) for name, array in make_batch(split, about.scale, bucket, places).items()
-    }
+    arrays = {name: tf.constant(array) for name, array in make_batch(split, about.scale, bucket, places).items()}
     noise = tf.constant([seed, 0], tf.int64)
     followed = trained.model.follow(**arrays, prenet_dropout=section.prenet_dropout, seed=noise)
     deviation = tf.constant(about.scale.deviation)

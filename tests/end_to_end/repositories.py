@@ -14,7 +14,17 @@ from ruamel.yaml import YAML
 from pipeline.params import set_param
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("pipeline", "models", "data/random_start", "dvc.yaml", "params.yaml", ".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore")
+CODE = (
+    "pipeline",
+    "models",
+    "data/random_start",
+    "dvc.yaml",
+    "params.yaml",
+    ".gitignore",
+    ".dvcignore",
+    ".dvc/config",
+    ".dvc/.gitignore",
+)
 UTTERANCES = 24
 TINY = {
     "prepare.validation_fraction": 0.2,

@@ -24,7 +24,10 @@ def test_a_step_is_the_textbook_s():
 
 
 def test_zoneout_keeps_the_old_state_where_its_mask_is_one():
-    preactivation, state = tf.ones([1, 8], tf.float64), LstmState(tf.constant([[0.5, 0.6]], tf.float64), *[tf.constant([[0.7, 0.8]], tf.float64)])
+    preactivation, state = (
+        tf.ones([1, 8], tf.float64),
+        LstmState(tf.constant([[0.5, 0.6]], tf.float64), *[tf.constant([[0.7, 0.8]], tf.float64)]),
+    )
     new, _ = lstm_step(preactivation, state, nothing_kept())
     masks = Zoneout(hidden=tf.constant([[1.0, 0.0]], tf.float64), cell=tf.constant([[0.0, 1.0]], tf.float64))
 
@@ -69,18 +72,25 @@ def test_the_gradient_by_hand_is_that_of_automatic_differentiation(dtype, lstms)
         return [hidden, *last, *tape.gradient(value, inputs).values()]
 
     for ours, automatic in zip(objective(unroll_lstm), objective(step_by_step), strict=True):
-        np.testing.assert_allclose(ours, automatic, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * np.abs(automatic).max())
+        np.testing.assert_allclose(
+            ours, automatic, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * np.abs(automatic).max()
+        )
 
 
 def test_lstms_side_by_side_do_what_each_does_alone():
     draw = np.random.default_rng(2).normal
-    projected, kernel = tf.constant(draw(size=(TIME, 2, BATCH, 4 * UNITS))), tf.constant(draw(size=(2, UNITS, 4 * UNITS)))
+    projected, kernel = (
+        tf.constant(draw(size=(TIME, 2, BATCH, 4 * UNITS))),
+        tf.constant(draw(size=(2, UNITS, 4 * UNITS))),
+    )
     nothing = tf.zeros([2, BATCH, UNITS], tf.float64)
 
     together, _ = unroll_lstm(projected, kernel, LstmState(nothing, nothing), nothing_kept())
 
     for place in range(2):
-        alone, _ = unroll_lstm(projected[:, place], kernel[place], LstmState(nothing[place], nothing[place]), nothing_kept())
+        alone, _ = unroll_lstm(
+            projected[:, place], kernel[place], LstmState(nothing[place], nothing[place]), nothing_kept()
+        )
         np.testing.assert_allclose(together[:, place], alone, rtol=1e-12)
 
 

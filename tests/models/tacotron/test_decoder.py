@@ -25,7 +25,9 @@ def test_hoisted_pieces_and_their_gradients_are_those_of_single_steps(dtype):
     heard = decoder.frames_before(frames)
     noise = decoder.prenet_noise(STEPS, BATCH, 0.5, SEED)
     zoneouts = decoder.drawn_zoneouts(STEPS, BATCH, SEED)
-    weights = [tf.constant(draw(size=size), dtype) for size in ((STEPS, BATCH, 8), (STEPS, BATCH), (STEPS, BATCH, SYMBOLS))]
+    weights = [
+        tf.constant(draw(size=size), dtype) for size in ((STEPS, BATCH, 8), (STEPS, BATCH), (STEPS, BATCH, SYMBOLS))
+    ]
 
     def objective(follow):
         with tf.GradientTape() as tape:
@@ -54,7 +56,9 @@ def test_hoisted_pieces_and_their_gradients_are_those_of_single_steps(dtype):
     hoisted, single = objective(decoder.follow), objective(step_by_step)
     for name, expected in single.items():
         scale = np.abs(expected).max()
-        np.testing.assert_allclose(hoisted[name], expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale, err_msg=name)
+        np.testing.assert_allclose(
+            hoisted[name], expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale, err_msg=name
+        )
 
 
 def test_the_attention_looks_at_real_symbols_only(quiet):

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from models.tacotron import loss
-from models.tacotron.decoder import Zoneouts
 from models.tacotron.settings import Settings
 from models.tacotron.tacotron import Tacotron
 from models.tacotron.variables import Variables
