@@ -32,12 +32,14 @@ from mlflow.models.utils import get_external_mlflow_model_spec as external_model
 from mlflow.utils.credentials import get_default_host_creds  # noqa: E402
 from mlflow.utils.rest_utils import http_request  # noqa: E402
 from mlflow.version import VERSION  # noqa: E402
+from requests import HTTPError  # noqa: E402
 
 __all__ = [
     "SECONDS_FOR_AN_ANSWER",
     "VERSION",
     "Dataset",
     "DatasetInput",
+    "HTTPError",
     "InputTag",
     "LoggedModelOutput",
     "Metric",

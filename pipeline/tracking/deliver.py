@@ -59,7 +59,8 @@ class Errand:
             if self._gives_up():
                 return 1
         self._deliver_others()
-        put_away(self._folder)
+        if self._training_is_gone():
+            put_away(self._folder)
         return 0
 
     def _is_over(self) -> bool:

@@ -35,10 +35,13 @@ METRICS_IN_A_BATCH = 1000
 PARAMS_OR_TAGS_IN_A_BATCH = 100
 BYTES_READ = 500_000
 SECONDS_BETWEEN_HEARTBEATS = 30.0
+FILES_NEVER_ACCEPTED = (400, 413, 414, 422)
 NEVER_ACCEPTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 CHECKPOINT = "reprise.checkpoint"
 JOINED = "reprise.joined."
-SOURCE = ("dvc.", "git.")
+SOURCE = ("dvc.digest", "dvc.experiment", "git.")
+LONGEST_LOSS = 300
+LOSSES_REMEMBERED = 10
 VANISHED = "the training process vanished without ending its run (kill -9, out of memory, a crash)"
 
 
@@ -142,6 +145,10 @@ class Delivery:
             if error.error_code not in NEVER_ACCEPTED:
                 raise
             self._lose(f"{record['kind']}: {error}")
+        except mlflow.HTTPError as error:
+            if error.response is None or error.response.status_code not in FILES_NEVER_ACCEPTED:
+                raise
+            self._lose(f"{record.get('source', record['kind'])}: {error}")
 
     def _open(self, record: Mapping[str, Any]) -> None:
         if record["mode"] == "training":
@@ -322,8 +329,9 @@ class Delivery:
                 self._try_together(run_id, kind, [entry])
 
     def _lose(self, what: str) -> None:
-        self._say(f"the store will never take {what}")
-        self._remember(lost=self.done.lost + 1)
+        text = addresses.without_password(what)[:LONGEST_LOSS]
+        self._say(f"the store will never take {text}")
+        self._remember(lost=(*self.done.lost, text)[-LOSSES_REMEMBERED:])
 
     def _remember(self, **changes: Any) -> None:
         self.done = self.done._replace(**changes)

@@ -76,7 +76,7 @@ def source_texts(facts: lineage.StageFacts | None, git: lineage.GitFacts | None)
 
 def as_text(value: Any) -> str:
     """A parameter's value as YAML would show it: null, true, 0.001, a list."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @lru_cache(10_000)

@@ -129,7 +129,7 @@ class Delivered(NamedTuple):
         files: Files of the next record's folder that are delivered.
         runs: Ids of the runs that records go to, the first being the one that readers should look at.
         ended: Number of the attempt whose end is delivered.
-        lost: Number of records that the store will never take.
+        lost: What the store will never take, the last few.
         error: Why the last try failed; empty after a success.
     """
 
@@ -138,7 +138,7 @@ class Delivered(NamedTuple):
     files: int = 0
     runs: tuple[str, ...] = ()
     ended: int = 0
-    lost: int = 0
+    lost: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -146,8 +146,8 @@ def read_delivered(folder: Path) -> Delivered:
     """How far delivery of the journal in `folder` has come; nothing yet when nothing can be read."""
     try:
         values = json.loads((folder / DELIVERED).read_text(encoding="utf-8"))
-        return Delivered(**(values | {"runs": tuple(values["runs"])}))
-    except (OSError, ValueError, TypeError, KeyError):
+        return Delivered(**{name: tuple(each) if isinstance(each, list) else each for name, each in values.items()})
+    except (OSError, ValueError, TypeError, AttributeError):
         return Delivered()
 
 

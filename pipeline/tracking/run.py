@@ -28,6 +28,7 @@ from pipeline.tracking.journal import POINTER, Journal, count_waiting, open_jour
 SECONDS_FOR_AN_ID = 10.0
 SECONDS_WHEN_KILLED = 5.0
 LONGEST_WAIT = 10
+LONGEST_REASON = 1000
 STOPPED = {128 + signal.SIGINT: "SIGINT", 128 + signal.SIGTERM: "SIGTERM"}
 
 
@@ -82,10 +83,13 @@ class Run:
         """A text as the artifact `name` ("lineage/packages.txt")."""
         if self._journal is None:
             return
-        with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch, Path(name).name)
-            path.write_text(addresses.without_password(text), encoding="utf-8", errors="surrogateescape")
-            self.log_artifact(path, Path(name).parent.as_posix())
+        try:
+            with tempfile.TemporaryDirectory() as scratch:
+                path = Path(scratch, Path(name).name)
+                path.write_text(addresses.without_password(text), encoding="utf-8", errors="surrogateescape")
+                self.log_artifact(path, Path(name).parent.as_posix())
+        except OSError as error:
+            _say(f"{name} will be missing in MLflow: {error}")
 
     def log_checkpoint(self, path: Path, step: int, figures: Mapping[str, float]) -> None:
         """A checkpoint: the files at `path`, which nobody may change in place, and a model in MLflow.
@@ -203,10 +207,10 @@ def _open(stage: str, params: Params, header: dict[str, Any], name: str, state: 
     header |= {"store": addresses.without_password(address), "attempt": journal.attempt + 1, "stage": stage}
     courier = Courier(journal.folder, address, root)
     run = Run(header["run_key"], header.get("run_id"), journal, courier, stage if header["mode"] == "join" else "")
-    _log_start(run, header, params, runtime)
     status, reason = "FINISHED", ""
     try:
         with _sigterm_raises():
+            _log_start(run, header, params, runtime)
             yield run
     except BaseException as error:
         status, reason = _status(error)
@@ -236,7 +240,7 @@ def _log_start(run: Run, header: Mapping[str, Any], params: Params, runtime: Run
 
 def _end(run: Run, status: str, reason: str, runtime: Runtime) -> None:
     journal, courier = run._journal, run._courier
-    run._append("close", status=status, reason=addresses.without_password(reason))
+    run._append("close", status=status, reason=addresses.without_password(reason)[:LONGEST_REASON])
     run.flush()
     journal.close()
     try:
@@ -246,6 +250,8 @@ def _end(run: Run, status: str, reason: str, runtime: Runtime) -> None:
         complete = False
     run._run_id = run._run_id or next(iter(courier.delivered().runs), None)
     run._courier = None
+    for refused in courier.delivered().lost:
+        _say(f"MLflow refuses for good: {refused}")
     if complete and not journal.refused:
         return
     missing = _missing(journal, courier)

@@ -124,7 +124,7 @@ def test_removing_the_state_folder_of_a_training_loses_nothing_that_waits(tmp_pa
     assert count_waiting(journal.folder).values == 2
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"offset": 1}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"unknown": 1}'])
 def test_a_damaged_memory_of_delivery_means_from_the_beginning(tmp_path: Path, content: str) -> None:
     (tmp_path / "delivered.json").write_text(content)
     assert journals.read_delivered(tmp_path) == Delivered()
