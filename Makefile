@@ -80,12 +80,16 @@ clean: venv ## Lists what can be made again; FOR_REAL=1 removes it, ALL=1 MLflow
 bench: .venv/installed-dev ## Speeds beside those of others, as ratios: NAME=mels (a file of bench/)
 	$(BIN)/python -m "bench.$${NAME:?is missing: make bench NAME=mels}"
 
+.PHONY: queue
+queue: venv ## Runs queued experiments, JOBS=2 at a time
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/dvc queue start -j "$${JOBS:-2}"
+
 .PHONY: test test-all
 test: .venv/installed-dev ## The tests, some minutes
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" $(ARGS)
 
 test-all: .venv/installed-dev ## The tests, the long ones too
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 .PHONY: lint format
 lint: .venv/installed-dev ## Style and faults that need no run

@@ -8,8 +8,6 @@ import pytest
 from mlflow import MlflowClient
 from repositories import copy_repository, stop
 
-pytestmark = pytest.mark.xdist_group("end_to_end")
-
 HALVES = ("tacotron", "wayback")
 STEPS = 40
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -8,8 +8,6 @@ import pytest
 from mlflow import MlflowClient
 from repositories import make_repository
 
-pytestmark = pytest.mark.xdist_group("end_to_end")
-
 HALVES = ("tacotron", "wayback")
 
 
