@@ -116,7 +116,7 @@ def _unrolled(*inputs):
         transposed = AttentionWeights(
             tf.transpose(weights.recurrent_kernel),
             tf.transpose(weights.query_kernel),
-            tf.transpose(weights.location_kernel, [1, 0, 2]),
+            tf.transpose(weights.location_kernel, [2, 0, 1]),
             weights.score_kernel,
         )
         d_projected, d_query, d_context, d_energies, d_keys, d_location = _backward(
@@ -172,7 +172,7 @@ def _backward(transposed, memory, d_outputs, alignment, summed, gates, cell_befo
     steps = tf.shape(gates)[0]
     symbols, encoder_units = tf.shape(memory.values)[1], memory.values.shape[-1]
     width = transposed.location_kernel.shape[1]
-    location_transposed = tf.reshape(transposed.location_kernel, [2 * width, -1])
+    location_transposed = tf.reshape(transposed.location_kernel, [-1, 2 * width])
     alignment_before = _before(alignment)
 
     def body(time, later, rows):
@@ -182,12 +182,10 @@ def _backward(transposed, memory, d_outputs, alignment, summed, gates, cell_befo
         weighted = alignment[time] * d_alignment
         d_energies = weighted - alignment[time] * tf.reduce_sum(weighted, axis=-1, keepdims=True)
         d_squashed = d_energies[..., None] * transposed.score_kernel * (1 - squashed[time] * squashed[time])
-        d_query = _summed(d_squashed)
+        d_query = tf.reduce_sum(d_squashed, axis=1)
         patches = _patches(alignment_before[time], summed[time], width)
         d_location = tf.matmul(_flat(patches), _flat(d_squashed), transpose_a=True)
-        d_previous, d_summed = _from_patches(
-            tf.matmul(location_transposed, _flat(d_squashed), transpose_b=True), symbols, width
-        )
+        d_previous, d_summed = _from_patches(tf.matmul(_flat(d_squashed), location_transposed), symbols, width)
         d_preactivation, d_lstm = lstm_step_gradient(
             gates[time],
             cell_before[time],
@@ -215,7 +213,7 @@ def _backward(transposed, memory, d_outputs, alignment, summed, gates, cell_befo
         tf.zeros_like(alignment[0]),
         tf.zeros_like(alignment[0]),
         tf.zeros_like(memory.keys),
-        tf.zeros_like(location_transposed),
+        tf.zeros_like(tf.transpose(location_transposed)),
     )
     rows = tuple(tf.TensorArray(gates.dtype, size=steps) for _ in range(4))
     _, first, rows = tf.while_loop(lambda time, *_: time >= 0, body, (steps - 1, last, rows), maximum_iterations=steps)
@@ -243,23 +241,17 @@ def _patches(previous: tf.Tensor, summed: tf.Tensor, width: int) -> tf.Tensor:
 
 
 def _from_patches(patches: tf.Tensor, symbols: tf.Tensor, width: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Adds what belongs to one symbol from all patches [2 * width, batch * symbols]; the transpose of `_patches`.
+    """Adds what belongs to one symbol from all patches [batch * symbols, width * 2]; the transpose of `_patches`.
 
     Rows that are one longer than the distance between them put equal symbols under each other.
     """
-    longer = tf.pad(tf.reshape(patches, [2 * width, -1, symbols]), [[0, 0], [0, 0], [0, width]])
-    distance = tf.shape(longer)[1] * (symbols + width) - 1
-    flat = tf.reshape(longer, [2, -1])[:, : width * distance]
-    added = _summed(tf.reshape(flat, [2, width, distance]))
-    lines = tf.reshape(tf.pad(added, [[0, 0], [0, 1]]), [2, -1, symbols + width])
+    columns = tf.transpose(tf.reshape(patches, [-1, symbols, width, 2]), [0, 3, 2, 1])
+    longer = tf.pad(columns, [[0, 0], [0, 0], [0, 0], [0, width]])
+    flat = tf.reshape(longer, [-1, 2, width * (symbols + width)])[..., : width * (symbols + width - 1)]
+    added = tf.reduce_sum(tf.reshape(flat, [-1, 2, width, symbols + width - 1]), axis=2)
     before = (width - 1) // 2
-    middle = lines[..., before : before + symbols]
-    return middle[0], middle[1]
-
-
-def _summed(values: tf.Tensor) -> tf.Tensor:
-    """Sum over the middle axis; as a product, because the loop that XLA makes of a sum does not use vectors."""
-    return tf.squeeze(tf.matmul(tf.ones_like(values[..., :1]), values, transpose_a=True), axis=1)
+    middle = added[..., before : before + symbols]
+    return middle[:, 0], middle[:, 1]
 
 
 def _flat(values: tf.Tensor) -> tf.Tensor:
