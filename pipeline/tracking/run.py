@@ -236,6 +236,10 @@ def _log_start(run: Run, header: Mapping[str, Any], params: Params, runtime: Run
     texts = {f"params/{name.replace('/', '_')}.txt": text for name, text in long.items()}
     for name, text in (texts | facts.source_texts(deps, git)).items():
         run.log_text(text, name)
+    if header["mode"] == "training" and run.attempt == 1 and deps is not None:
+        for path, md5 in deps.deps.items():
+            if md5 and (lineage.code_root() / path / "manifest.json").exists():
+                run.log_dataset(Path(path).name, md5, path)
 
 
 def _end(run: Run, status: str, reason: str, runtime: Runtime) -> None:

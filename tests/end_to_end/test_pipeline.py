@@ -70,6 +70,10 @@ def test_a_training_is_one_run_with_its_declared_parameters_and_curves(trained, 
     assert run.info.run_id == trained.read(f"data/runs/train_{half}.json")["run_id"]
     assert run.data.params[f"train_{half}.clip_norm"] == "1.0"
     assert run.data.params["seed"] == "1"
+    data = {"tacotron": "mels", "wayback": "codes"}[half]
+    assert {"name": data, "digest": trained.hashes()[f"data/{data}"]} in [
+        {"name": used.dataset.name, "digest": used.dataset.digest} for used in run.inputs.dataset_inputs
+    ]
     assert run.data.tags["git.commit"] == trained.git("rev-parse", "HEAD").strip()
     for name in ("train_loss", "train_error", "valid_loss", "valid_error", "learning_rate", "gradient_norm"):
         steps = [point.step for point in client.get_metric_history(run.info.run_id, name)]
