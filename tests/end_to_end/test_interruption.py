@@ -11,7 +11,7 @@ from repositories import copy_repository, stop
 HALVES = ("tacotron", "wayback")
 STEPS = 40
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-SECONDS_TO_START = 120
+SECONDS_TO_START = 300
 
 
 @pytest.fixture(scope="module", params=HALVES)
