@@ -38,6 +38,18 @@ class Ready(NamedTuple):
         return self.values[start - self.start : stop - self.start]
 
 
+class Present(NamedTuple):
+    """The embedding of the one step that is taken, whatever its time: its projection [batch, width]."""
+
+    value: tf.Tensor
+
+    def at(self, time: tf.Tensor) -> tf.Tensor:
+        return self.value
+
+    def between(self, start: int, stop: int) -> tf.Tensor:
+        return self.value[None]
+
+
 class Driver(NamedTuple):
     """What drives the layers from outside.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -44,26 +45,46 @@ class Logits:
         self._matrix = variables.matrix("xhat/project/w", self._network.output_size, data_dim)
         self._shift = variables.vector("xhat/project/beta", data_dim, 0.0)
 
-    def __call__(self, hidden: Hidden) -> tf.Tensor:
-        """Logits [steps, batch, symbols]."""
+    def bind(self) -> "BoundLogits":
         shift = tf.convert_to_tensor(self._shift)
         chain = [*self._network.matrices(), (tf.convert_to_tensor(self._matrix), lambda product: product + shift)]
         (first, finish), *rest = chain
-        values = finish(self._product(hidden, first))
-        for matrix, finish in rest:
-            values = finish(multiply(values, matrix))
-        return values
+        return BoundLogits(tf.split(first, self._layer_sizes), finish, rest)
 
-    def _product(self, hidden: Hidden, matrix: tf.Tensor) -> tf.Tensor:
-        """All layers side by side through the matrix; what holds for several steps is multiplied once."""
-        rows = tf.split(matrix, self._layer_sizes)
+    def __call__(self, hidden: Hidden) -> tf.Tensor:
+        """Logits [steps, batch, symbols]."""
+        bound = self.bind()
+        return bound.finish(bound.product(hidden))
+
+
+class BoundLogits(NamedTuple):
+    """The output network whose matrices were read.
+
+    Attributes:
+        rows: The first matrix, in the parts that belong to each recurrent layer.
+        after_first: What is done with the sum of their products.
+        rest: For each further layer its matrix, and what is done with the product.
+    """
+
+    rows: list[tf.Tensor]
+    after_first: Projection
+    rest: list[tuple[tf.Tensor, Projection]]
+
+    def product(self, hidden: Hidden) -> tf.Tensor:
+        """All layers side by side through the first matrix; what holds for several steps is multiplied once."""
         products: dict[int, tf.Tensor] = {}
-        for output, hold, part in zip(hidden.outputs, hidden.holds, rows, strict=True):
+        for output, hold, part in zip(hidden.outputs, hidden.holds, self.rows, strict=True):
             product = multiply(output, part)
             products[hold] = products[hold] + product if hold in products else product
-        return tf.add_n(
-            [product if hold == 1 else tf.repeat(product, hold, axis=0) for hold, product in products.items()]
-        )
+        spread = (product if hold == 1 else tf.repeat(product, hold, axis=0) for hold, product in products.items())
+        return tf.add_n(list(spread))
+
+    def finish(self, product: tf.Tensor) -> tf.Tensor:
+        """The logits, from what `product` gives."""
+        values = self.after_first(product)
+        for matrix, finish in self.rest:
+            values = finish(multiply(values, matrix))
+        return values
 
 
 def _elu_after(finish: Projection) -> Projection:

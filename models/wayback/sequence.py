@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from models.wayback.connections import Driver, Hidden, Layers, LayerSettings, Ready
+from models.wayback.connections import Driver, Hidden, Layers, LayerSettings, Present, Ready
+from models.wayback.generation import Generation
 from models.wayback.networks import Logits, Network
 from models.wayback.schedule import Schedule, make_schedule
 from models.wayback.stack import LstmStack, Stack
@@ -188,20 +189,13 @@ class SequenceModel:
             The symbols [batch, steps], and the state that has seen all of them but the last.
         """
         bound = self._core.bind()
-        embed, steps = self._embedder(bound), noise.shape[0]
 
-        def body(step, symbols, state, drawn):
-            driver = Driver(_Present(embed(symbols)), None)
-            layers = self._core.step(bound, state.time, driver, state.layers)
-            logits = self._logits(Hidden([layer[-1][None] for layer in layers], [1] * len(layers)))[0]
-            symbols = tf.argmax(logits + temperature[:, None] * noise[step], axis=-1, output_type=tf.int32)
-            return step + 1, symbols, State((state.time + 1) % self.schedule.period, layers), drawn.write(step, symbols)
+        def choose(step: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+            return tf.argmax(logits + temperature[:, None] * noise[step], axis=-1, output_type=tf.int32)
 
-        drawn = tf.TensorArray(tf.int32, size=steps, element_shape=first.shape)
-        _, _, state, drawn = tf.while_loop(
-            lambda step, *_: step < steps, body, (tf.constant(0), first, state, drawn), maximum_iterations=steps
-        )
-        return tf.transpose(drawn.stack()), state
+        loop = Generation(self._embedder(bound), self._logits.bind(), choose, noise.shape[0])
+        drawn, layers = self._core.generate(bound, loop, first, state.time, state.layers)
+        return tf.transpose(drawn), State((state.time + noise.shape[0]) % self.schedule.period, layers)
 
     def _forward(self, symbols: tf.Tensor, state: State, context: tf.Tensor | None) -> tuple[Hidden, State]:
         bound = self._core.bind()
@@ -209,7 +203,7 @@ class SequenceModel:
         steps = symbols.shape[1] or tf.shape(symbols)[1]
 
         def body(step, layers, arrays):
-            driver = Driver(_Present(embed(by_time[step])), context_at and (lambda _: context_at(step)))
+            driver = Driver(Present(embed(by_time[step])), context_at and (lambda _: context_at(step)))
             layers = self._core.step(bound, (state.time + step) % self.schedule.period, driver, layers)
             return (
                 step + 1,
@@ -246,18 +240,6 @@ class _Made(NamedTuple):
 
     def between(self, start: int, stop: int) -> tf.Tensor:
         return self.make(self.symbols[start:stop])
-
-
-class _Present(NamedTuple):
-    """The embedding of the one step that is taken, whatever its time."""
-
-    value: tf.Tensor
-
-    def at(self, time: tf.Tensor) -> tf.Tensor:
-        return self.value
-
-    def between(self, start: int, stop: int) -> tf.Tensor:
-        return self.value[None]
 
 
 def _core(settings: Settings, layers: LayerSettings, schedule: Schedule, variables: Variables) -> Stack | Wayback:

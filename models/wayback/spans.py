@@ -17,14 +17,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from models.wayback.cells import Activation
-from models.wayback.lstm import Weights, before, outer_sum, rows, step, step_gradient
+from models.wayback.lstm import Weights, before, outer_sum, rows, step_gradient
 from models.wayback.schedule import Schedule, Span
-
-Flow = list[tf.Tensor]
-"""Tensors of all layers, bottom to top."""
-
-Embedding = Callable[[tf.Tensor], tf.Tensor]
-"""Layer 0's projection of the embedding of a step, without the shift [batch, 4 * units]."""
+from models.wayback.turns import Embedding, Flow, State, Turns, held_by
 
 
 class Stored(NamedTuple):
@@ -86,16 +81,6 @@ class Blocks(NamedTuple):
 
 def _fits(interval: int, span: Span) -> bool:
     return span.start % interval == 0 and span.stop % interval == 0
-
-
-class State(NamedTuple):
-    """Within a span, for all layers: c, h, and the shift with what the layer above adds to it, held until that one's
-    next turn.
-    """
-
-    c: Flow
-    h: Flow
-    held: Flow
 
 
 def run_span(
@@ -172,29 +157,26 @@ def _forward(
     state.
     """
     live, count = blocks.span.live, blocks.count
-    held = [
-        weight.shift + (0 if weight.above is None else tf.matmul(outputs[layer + 1], weight.above))
-        for layer, weight in enumerate(weights)
-    ]
-    turns = Turns(blocks, weights, activation, embedding)
+    turns = Turns(blocks.schedule, weights, activation)
 
     def body(block, state, stored, bottom, below):
         below = below.write(block, state.h[blocks.stored[0] - 1])
         time = blocks.span.start + block * blocks.length
         for layer in reversed(blocks.turning):
-            gates, state = turns.take_if_due(layer, time, state)
+            gates, state = turns.take_if_due(layer, blocks.length, time, state)
             if layer in blocks.stored:
                 place = layer - blocks.stored[0]
                 stored[place] = _write(stored[place], block, gates, state, layer)
         if live == 0:
-            state, bottom = turns.stored_run(time, state, bottom)
+            state, bottom = _stored_run(blocks, turns, embedding, time, state, bottom)
         else:
-            state = turns.advance(blocks.lowest - 1, time, state)
+            state = turns.advance(blocks.lowest - 1, embedding, time, state)
         return block + 1, state, stored, bottom, below
 
     stored = [_room(count, cells[layer]) for layer in blocks.stored]
     bottom = _room(count * blocks.length, cells[0]) if live == 0 else ()
-    first = (tf.constant(0), State(cells, outputs, held), stored, bottom, rows(count, outputs[blocks.stored[0] - 1]))
+    state = State(cells, outputs, held_by(weights, outputs))
+    first = (tf.constant(0), state, stored, bottom, rows(count, outputs[blocks.stored[0] - 1]))
     _, state, stored, bottom, below = tf.while_loop(
         lambda block, *_: block < count, body, first, maximum_iterations=count
     )
@@ -202,61 +184,22 @@ def _forward(
     return [Stored(*(array.stack() for array in arrays)) for arrays in kept], below.stack(), state
 
 
-class Turns:
-    """The layers' turns on the way forward."""
+def _stored_run(
+    blocks: Blocks, turns: Turns, embedding: Embedding, time: tf.Tensor, state: State, arrays: Any
+) -> tuple[State, Any]:
+    """Layer 0's steps of a block, stored."""
+    first = time - blocks.span.start
 
-    def __init__(self, blocks: Blocks, weights: Sequence[Weights], activation: Activation, embedding: Embedding):
-        self._blocks, self._weights, self._activation, self._embedding = blocks, weights, activation, embedding
+    def body(place, c, h, arrays):
+        now = State([c, *state.c[1:]], [h, *state.h[1:]], state.held)
+        gates, now = turns.take_bottom(embedding(time + place), now)
+        return place + 1, now.c[0], now.h[0], _write(arrays, first + place, gates, now, 0)
 
-    def take(self, layer: int, time: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-        """The gates' values and the state after the layer's update."""
-        c, h, held = (list(flow) for flow in state)
-        weight = self._weights[layer]
-        if layer == 0:
-            preactivation = self._embedding(time) + held[0] + tf.matmul(h[0], weight.near)
-        else:
-            preactivation = held[layer] + tf.matmul(tf.concat([h[layer], h[layer - 1]], axis=-1), weight.near)
-        gates, c[layer], h[layer] = step(preactivation, c[layer], self._activation)
-        if layer > 0:
-            below = self._weights[layer - 1]
-            held[layer - 1] = below.shift + tf.matmul(h[layer], below.above)
-        return gates, State(c, h, held)
-
-    def take_if_due(self, layer: int, time: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-        """As `take`; without a turn, the gates are zero and the state stays."""
-        if self._blocks.always_due(layer):
-            return self.take(layer, time, state)
-        width = 4 * state.c[layer].shape[1]
-        idle = tf.zeros([state.c[layer].shape[0], width], state.c[layer].dtype)
-        due = time % self._blocks.schedule.intervals[layer] == 0
-        return tf.cond(due, lambda: self.take(layer, time, state), lambda: (idle, state))
-
-    def stored_run(self, time: tf.Tensor, state: State, arrays: Any) -> tuple[State, Any]:
-        """Layer 0's steps of a block, stored."""
-        first = time - self._blocks.span.start
-
-        def body(place, c, h, arrays):
-            gates, after = self.take(0, time + place, State([c, *state.c[1:]], [h, *state.h[1:]], state.held))
-            return place + 1, after.c[0], after.h[0], _write(arrays, first + place, gates, after, 0)
-
-        start = (tf.constant(0), state.c[0], state.h[0], arrays)
-        length = self._blocks.length
-        _, c, h, arrays = tf.while_loop(lambda place, *_: place < length, body, start, maximum_iterations=length)
-        return State([c, *state.c[1:]], [h, *state.h[1:]], state.held), arrays
-
-    def advance(self, layer: int, time: tf.Tensor, state: State) -> State:
-        """The layer and those below it until the next turn of the layer above, nothing stored."""
-        intervals = self._blocks.schedule.intervals
-        length = intervals[layer] if layer > 0 else 1
-        count = intervals[layer + 1] // length
-
-        def body(number, state):
-            now = time + number * length
-            state = self.take(layer, now, state)[1]
-            return number + 1, self.advance(layer - 1, now, state) if layer > 0 else state
-
-        start = (tf.constant(0), state)
-        return tf.while_loop(lambda number, _: number < count, body, start, maximum_iterations=count)[1]
+    start = (tf.constant(0), state.c[0], state.h[0], arrays)
+    _, c, h, arrays = tf.while_loop(
+        lambda place, *_: place < blocks.length, body, start, maximum_iterations=blocks.length
+    )
+    return State([c, *state.c[1:]], [h, *state.h[1:]], state.held), arrays
 
 
 def _room(count: int, cell: tf.Tensor) -> Any:

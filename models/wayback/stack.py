@@ -1,5 +1,7 @@
 """Layout `stack`: every layer at every step, bottom to top."""
 
+from functools import partial
+
 import tensorflow as tf
 
 from models.wayback import lstm
@@ -15,6 +17,7 @@ from models.wayback.connections import (
     RecurrentLayers,
     outputs_of,
 )
+from models.wayback.generation import Generation, generate_by_steps
 from models.wayback.schedule import Schedule
 from models.wayback.terms import Projection, multiply
 from models.wayback.variables import Variables
@@ -63,6 +66,12 @@ class Stack:
     def truncated(self, bound: list[BoundLayer], driver: Driver, layers: Layers) -> tuple[Hidden, Layers]:
         """A training segment: the outputs at the steps that count, which are all, and the state after it."""
         return self.unroll(bound, driver, layers, self.schedule.step_count)
+
+    def generate(
+        self, bound: list[BoundLayer], loop: Generation, first: tf.Tensor, time: tf.Tensor, layers: Layers
+    ) -> tuple[tf.Tensor, Layers]:
+        """The symbols drawn [steps, batch], and the state that has seen all of them but the last."""
+        return generate_by_steps(partial(self.step, bound), loop, first, time, layers)
 
 
 class LstmStack(Stack):

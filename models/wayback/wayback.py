@@ -6,6 +6,7 @@ any) in each step in which that one was updated; its own inputs, and those of th
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -24,9 +25,11 @@ from models.wayback.connections import (
     RecurrentLayers,
     outputs_of,
 )
+from models.wayback.generation import Generation, generate_by_steps
 from models.wayback.schedule import Schedule, Span
 from models.wayback.spans import Blocks, run_span
 from models.wayback.terms import BoundTerms, NormalisedTerms, Projection, Terms
+from models.wayback.turns import State, Turns, held_by
 from models.wayback.variables import Variables
 
 
@@ -117,6 +120,12 @@ class Wayback:
         for span in dead:
             layers = self._dead_span(bound, driver, _stopped(layers, span.cut), span)
         return self._live_span(bound, driver, _stopped(layers, counted.cut), counted)
+
+    def generate(
+        self, bound: Bound, loop: Generation, first: tf.Tensor, time: tf.Tensor, layers: Layers
+    ) -> tuple[tf.Tensor, Layers]:
+        """The symbols drawn [steps, batch] from a time on, and the state that has seen all of them but the last."""
+        return generate_by_steps(partial(self.step, bound), loop, first, time, layers)
 
     def _live_span(self, bound: Bound, driver: Driver, layers: Layers, span: Span) -> tuple[Hidden, Layers]:
         embedding = driver.embedding.between(span.start, span.stop)
@@ -219,6 +228,30 @@ class LstmWayback(Wayback):
             hidden, layers = self._lstm_span(driver, _stopped(layers, span.cut), span, weights)
         return hidden, layers
 
+    def generate(
+        self, bound: Bound, loop: Generation, first: tf.Tensor, time: tf.Tensor, layers: Layers
+    ) -> tuple[tf.Tensor, Layers]:
+        weights, cells, outputs = self._weights(), [c for c, _ in layers], [h for _, h in layers]
+        turns = Turns(self.schedule, weights, self.layers.cells[0].activation)
+        rows = loop.logits.rows
+
+        def upper_turns(now, state):
+            for layer in reversed(range(1, len(weights))):
+                _, state = turns.take_if_due(layer, self.schedule.intervals[1], now, state)
+            return state, _shown(state.h, rows)
+
+        def advance(step, embedding, carried):
+            if len(weights) > 1:
+                due = (time + step) % self.schedule.intervals[1] == 0
+                carried = tf.cond(due, lambda: upper_turns(time + step, carried[0]), lambda: carried)
+            state, shown = carried
+            _, state = turns.take_bottom(embedding, state)
+            return tf.matmul(state.h[0], rows[0]) + shown, (state, shown)
+
+        state = State(cells, outputs, held_by(weights, outputs))
+        drawn, (state, _) = loop.run(advance, first, (state, _shown(outputs, rows)))
+        return drawn, tuple(zip(state.c, state.h, strict=True))
+
     def _lstm_span(
         self, driver: Driver, layers: Layers, span: Span, weights: list[lstm.Weights]
     ) -> tuple[Hidden, Layers]:
@@ -257,6 +290,12 @@ class Moment(NamedTuple):
         if self.multiple % interval == 0:
             return new()
         return tf.cond(self.time % interval == 0, new, lambda: old)
+
+
+def _shown(outputs: list[tf.Tensor], rows: list[tf.Tensor]) -> tf.Tensor:
+    """What the layers above the bottom one add to the output network's first product."""
+    nothing = tf.zeros([outputs[0].shape[0], rows[0].shape[1]], rows[0].dtype)
+    return tf.add_n([nothing, *(tf.matmul(output, part) for output, part in zip(outputs[1:], rows[1:], strict=True))])
 
 
 def _stopped(layers: Layers, below: int) -> Layers:

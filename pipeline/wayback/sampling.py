@@ -54,7 +54,7 @@ class Sampler:
 
     def __init__(self, model: SequenceModel, seed: int):
         self._model, self._seed = model, seed
-        self._sample = tf.function(model.sample, autograph=False)
+        self._sample = tf.function(model.sample, jit_compile=True, autograph=False)
         self._advance = tf.function(model.advance, autograph=False, reduce_retracing=True)
 
     def continue_rows(
