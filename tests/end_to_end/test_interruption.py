@@ -2,6 +2,7 @@
 
 import random
 import signal
+import sys
 import time
 
 import pytest
@@ -12,6 +13,7 @@ HALVES = ("tacotron", "wayback")
 STEPS = 40
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 SECONDS_TO_START = 300
+BLOCKS_OF_THE_DISK = 64  # of 512 bytes: less than a checkpoint
 
 
 @pytest.fixture(scope="module", params=HALVES)
@@ -20,9 +22,9 @@ def half(request):
 
 
 @pytest.fixture(scope="module")
-def repository(half, trained, tmp_path_factory):
+def repository(half, untouched, tmp_path_factory):
     """A repository with a training long enough to be hit in the middle, which has run once undisturbed."""
-    made = copy_repository(trained, tmp_path_factory.mktemp("interruption") / half)
+    made = copy_repository(untouched, tmp_path_factory.mktemp("interruption") / half)
     made.set_params({f"train_{half}.max_step_count": STEPS, f"train_{half}.checkpoint_interval": 3})
     made.dvc("repro", f"train_{half}")
     return made
@@ -53,10 +55,15 @@ def check_same(repository, half, expected) -> None:
     printed = repository.dvc("repro", "-f", "-s", f"train_{half}")
     assert f"{STEPS - before} steps to do" in printed
     assert repository.hashes()[f"data/train_{half}"] == expected
+    check_run(repository, half)
+
+
+def check_run(repository, half) -> None:
+    """One finished run, with one value a step in every curve."""
     client = MlflowClient(f"sqlite:///{repository.folder}/mlflow.db")
     run_id = repository.read(f"data/runs/train_{half}.json")["run_id"]
     assert client.get_run(run_id).info.status == "FINISHED"
-    for name in ("train_loss", "valid_loss"):
+    for name in ("train_loss", "valid_loss", "learning_rate", "gradient_norm"):
         steps = [point.step for point in client.get_metric_history(run_id, name)]
         assert steps == sorted(set(steps)), name
         assert steps[-1] == STEPS
@@ -66,6 +73,17 @@ def check_same(repository, half, expected) -> None:
 def test_a_training_that_was_hit_goes_on_to_the_same_bytes(repository, half, number):
     expected = repository.hashes()[f"data/train_{half}"]
     interrupted_repro(repository, half, number, step=9)
+    check_same(repository, half, expected)
+
+
+def test_a_disk_too_full_for_a_checkpoint_stops_with_a_clear_error_and_nothing_is_lost(repository, half, tmp_path):
+    expected = repository.hashes()[f"data/train_{half}"]
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nulimit -f {BLOCKS_OF_THE_DISK}\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    printed = repository.dvc("repro", "-f", "-s", f"train_{half}", code=255, REPRISE_PYTHON=str(python))
+    assert "error: the checkpoint of step 3 cannot be written to" in printed
+    assert "make room and run the same command again" in printed
     check_same(repository, half, expected)
 
 
@@ -84,6 +102,7 @@ def test_twenty_hits_at_random_points_change_nothing(repository, half):
             stop(process, points.choice(SIGNALS))
             hits += 1
             process = repository.start("repro", "-f", "-s", f"train_{half}")
-        process.communicate()
-        assert process.returncode == 0
+        printed, _ = process.communicate()
+        assert process.returncode == 0, printed
         assert repository.hashes()[f"data/train_{half}"] == expected
+        check_run(repository, half)

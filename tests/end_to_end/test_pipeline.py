@@ -2,11 +2,12 @@
 
 import csv
 import math
+import shutil
 import wave
 
 import pytest
 from mlflow import MlflowClient
-from repositories import make_repository
+from repositories import copy_repository, make_repository
 
 HALVES = ("tacotron", "wayback")
 
@@ -166,12 +167,71 @@ def test_repeating_a_training_gives_the_same_bytes_in_a_new_run(trained):
     trained.dvc("repro")
 
 
+def test_a_stage_from_the_run_cache_points_to_a_run_that_really_trained_so(trained, runs):
+    client, _ = runs
+    path = trained.folder / "params.yaml"
+    before, weights = path.read_bytes(), trained.hashes()["data/train_wayback"]
+    trained.set_params({"train_wayback.clip_norm": 0.5})
+    trained.dvc("repro", "-s", "train_wayback")
+    other = trained.read("data/runs/train_wayback.json")
+    path.write_bytes(before)
+    printed = trained.dvc("repro", "-s", "train_wayback")
+    assert "is cached - skipping run" in printed
+    assert trained.hashes()["data/train_wayback"] == weights
+    restored = trained.read("data/runs/train_wayback.json")
+    found = {run_id: client.get_run(run_id).data for run_id in (other["run_id"], restored["run_id"])}
+    assert [data.params["train_wayback.clip_norm"] for data in found.values()] == ["0.5", "1.0"]
+    assert found[restored["run_id"]].tags["reprise.run_key"] == restored["run_key"]
+
+
 def test_outputs_are_equal_with_tracking_off(trained):
     before = trained.hashes()
     for stage in ("train_tacotron", "evaluate_tacotron", "synthesize_tacotron"):
         trained.dvc("repro", "-f", "-s", stage, REPRISE_TRACKING="off")
     after = trained.hashes()
     assert {path for path in before if before[path] != after[path]} == {"data/runs/train_tacotron.json"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("half", HALVES)
+def test_more_steps_equal_one_long_training(untouched, tmp_path, half):
+    longer = copy_repository(untouched, tmp_path / "longer")
+    stage = f"train_{half}"
+    longer.dvc("repro", "-f", "-s", stage)
+    longer.set_params({f"{stage}.max_step_count": 14})
+    assert "going on from the finished training of 8 steps" in longer.dvc("repro", "-s", stage)
+    continued = longer.hashes()[f"data/{stage}"]
+    assert "14/14 steps" in longer.dvc("repro", "-f", "-s", stage)
+    assert longer.hashes()[f"data/{stage}"] == continued
+
+
+@pytest.mark.long
+def test_repeating_everything_changes_nothing_but_the_runs_and_the_links_to_them(untouched, tmp_path):
+    repeated = copy_repository(untouched, tmp_path / "repeated")
+    before, page = repeated.hashes(), page_without_runs(repeated)
+    assert repeated.dvc("repro", "-f").count("8/8 steps") == len(HALVES)
+    after = repeated.hashes()
+    runs_and_report = {*(f"data/runs/train_{half}.json" for half in HALVES), "data/report"}
+    assert {path for path in before if before[path] != after[path]} == runs_and_report
+    assert page_without_runs(repeated) == page
+
+
+def page_without_runs(repository) -> str:
+    """The report, with the same words wherever it names a run."""
+    page = (repository.folder / "data/report/index.html").read_text(encoding="utf-8")
+    for half in HALVES:
+        run = repository.read(f"data/runs/train_{half}.json")
+        page = page.replace(run["run_id"], "RUN").replace(run["run_key"], "RUN")
+    return page
+
+
+@pytest.mark.long
+def test_a_start_from_weights_of_another_vocabulary_is_refused_with_what_differs(untouched, tmp_path):
+    other = copy_repository(untouched, tmp_path / "other")
+    shutil.copytree(other.folder / "data/train_tacotron", other.folder / "data/earlier")
+    other.set_params({"train_tacotron.initialize_from": "data/earlier", "text.units": "characters"})
+    printed = other.dvc("repro", "train_tacotron", code=255)
+    assert "initialize_from: data/earlier was trained with another vocabulary than data/vocabulary" in printed
 
 
 @pytest.mark.long
