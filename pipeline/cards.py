@@ -2,7 +2,8 @@
 
 The file is a list with an entry a sample. In an entry, a value that names a file of the folder (or a list or mapping
 of such values) is shown as what it is: a picture, a sound, a text. `text` is the sentence, `title` a heading, `stopped`
-and `seconds` get words of their own, and the other short values are shown under their names.
+and `seconds` get words of their own, what a recogniser heard is quoted, and the other short values are shown under
+their names.
 """
 
 import json
@@ -122,7 +123,9 @@ def _facts(entry: Mapping[str, Any]) -> Iterator[Fact]:
     for name, value in entry.items():
         if name in SHOWN_APART or _names_file(value) or value is None:
             continue
-        if isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= LONGEST_FACT):
+        if name == "heard" or name.endswith("_heard"):
+            yield Fact(f"{_words(name)}: “{value}”")
+        elif isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= LONGEST_FACT):
             yield Fact(f"{_words(name)} {show_number(value)}")
 
 

@@ -6,12 +6,16 @@ from typing import Any
 import pandas as pd
 
 from pipeline import stage, tracking
+from pipeline.audio.recogniser import open_recogniser
 from pipeline.outputs import new_folder, write_json
 from pipeline.params import load_params
 from pipeline.pictures import draw_alignment, draw_frames
+from pipeline.sections.evaluate_tacotron import EvaluateTacotron
 from pipeline.shards import MelSplit, open_mels
 from pipeline.tacotron.evaluation import Evaluated, evaluate, summary
 from pipeline.tacotron.features import check_split
+from pipeline.tacotron.intelligibility import NOTHING
+from pipeline.tacotron.listening import HEARD, Listener, heard_summary, listen
 from pipeline.tacotron.trained import Trained, read_trained
 from pipeline.text import Vocabulary
 from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
@@ -31,15 +35,33 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path, evaluated: Path
     check_split(test, "test")
 
     utterances = evaluate(model, test, section, params.seed)
-    figures = summary(utterances, model.about.objective)
+    heard = hear(model, test, utterances, section, params.seed)
+    figures = summary(utterances, model.about.objective) | heard_summary(heard)
     with tracking.join_run(run, STAGE, params) as tracked, new_folder(evaluated) as folder:
-        rows = pd.DataFrame([utterance.figures for utterance in utterances])
+        rows = pd.DataFrame([utterance.figures | row for utterance, row in zip(utterances, heard, strict=True)])
         rows.to_csv(folder / "per_utterance.csv", index=False, lineterminator="\n")
-        entries = [draw(folder, model, test, utterance) for utterance in utterances[: section.picture_count]]
+        drawn = list(zip(utterances, heard, strict=True))[: section.picture_count]
+        entries = [draw(folder, model, test, utterance) | heard_text(row) for utterance, row in drawn]
         write_json(folder / "samples.json", entries)
         tracked.log_artifact(folder)
         tracked.log_metrics(figures)
     write_json(metrics, figures)
+
+
+def hear(
+    model: Trained, test: MelSplit, utterances: list[Evaluated], section: EvaluateTacotron, seed: int
+) -> list[dict[str, Any]]:
+    """What the configured recogniser hears of each utterance; nothing where none is."""
+    language, audio = model.vocabulary.settings.language, model.about.audio
+    recogniser = open_recogniser(section.recogniser, language, audio.sample_rate)
+    if recogniser is None:
+        return [{} for _ in utterances]
+    return list(listen(utterances, test, Listener(recogniser, audio, section, seed), language))
+
+
+def heard_text(row: dict[str, Any]) -> dict[str, str]:
+    """What was heard, for a sample's card."""
+    return {f"{name}_heard": row[f"{name}_heard"] or NOTHING for name in HEARD if f"{name}_heard" in row}
 
 
 def draw(folder: Path, model: Trained, test: MelSplit, utterance: Evaluated) -> dict[str, Any]:

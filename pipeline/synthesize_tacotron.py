@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pipeline import stage, tracking
 from pipeline.audio.files import write_wav
+from pipeline.audio.recogniser import Recogniser, open_recogniser
 from pipeline.outputs import new_folder, write_json
 from pipeline.params import load_params
 from pipeline.pictures import draw_alignment, draw_frames
 from pipeline.progress import progress
 from pipeline.sections.synthesize_tacotron import SynthesizeTacotron
 from pipeline.tacotron.alignment import mean_scores
+from pipeline.tacotron.intelligibility import NOTHING, count_errors, has_words
 from pipeline.tacotron.sounds import sound_of
 from pipeline.tacotron.speaking import Manner, Said, say
 from pipeline.tacotron.trained import About, read_trained
@@ -31,19 +35,20 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
     set_up_device(section.threads)
     speaker = read_trained(trained)
     speaker.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY_FILE), str(vocabulary))
-    manner = manner_of(section, params.seed)
+    manner, audio, language = manner_of(section, params.seed), speaker.about.audio, speaker.vocabulary.settings.language
+    recogniser = open_recogniser(section.recogniser, language, audio.sample_rate)
     with tracking.join_run(run, STAGE, params) as tracked, new_folder(samples) as folder:
         entries = []
         for number, sentence in enumerate(progress(section.sentences, "speaking", len(section.sentences), "sentences")):
             pieces = say(speaker, sentence, manner)
-            entries.append(
-                write_sample(folder, f"sample-{number:02d}", sentence, pieces, speaker.about, section, params.seed)
-            )
+            sound = sound_of(pieces, audio, section.griffin_lim_iterations, section.griffin_lim_power, params.seed)
+            entry = write_sample(folder, f"sample-{number:02d}", sentence, pieces, sound, speaker.about)
+            entries.append(entry | understood(recogniser, sound, sentence, language))
         write_json(folder / "samples.json", entries)
         if (corpus / ATTRIBUTION).exists():
             shutil.copyfile(corpus / ATTRIBUTION, folder / ATTRIBUTION)
         tracked.log_artifact(folder)
-        tracked.log_metrics({"synthesized_stop_rate": sum(entry["stopped"] for entry in entries) / len(entries)})
+        tracked.log_metrics(figures_of(entries))
 
 
 def manner_of(section: SynthesizeTacotron, seed: int) -> Manner:
@@ -52,17 +57,10 @@ def manner_of(section: SynthesizeTacotron, seed: int) -> Manner:
 
 
 def write_sample(
-    folder: Path,
-    name: str,
-    text: str,
-    pieces: Sequence[Said],
-    about: About,
-    section: SynthesizeTacotron,
-    seed: int,
+    folder: Path, name: str, text: str, pieces: Sequence[Said], sound: np.ndarray, about: About
 ) -> dict[str, Any]:
     """Writes a sentence's sound and pictures, and gives its entry of samples.json."""
     audio = about.audio
-    sound = sound_of(pieces, audio, section.griffin_lim_iterations, section.griffin_lim_power, seed)
     write_wav(folder / f"{name}.wav", sound, audio.sample_rate)
     seconds_per_frame = audio.hop_length / audio.sample_rate
     frames, alignments = [], []
@@ -85,6 +83,25 @@ def write_sample(
         "frames": frames,
         "attention": alignments,
     }
+
+
+def understood(recogniser: Recogniser | None, sound: np.ndarray, text: str, language: str) -> dict[str, Any]:
+    """What a recogniser hears in the sound of a text, and the errors in it, for the entry of samples.json."""
+    if recogniser is None or not has_words(text, language):
+        return {}
+    heard = recogniser(sound)
+    errors = count_errors(text, heard, language)
+    return {"heard": heard or NOTHING, "words": errors.words, "word_errors": errors.word_errors}
+
+
+def figures_of(entries: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """How many sentences stopped, and how much of all words was misheard."""
+    figures = {"synthesized_stop_rate": sum(entry["stopped"] for entry in entries) / len(entries)}
+    rated = [entry for entry in entries if "heard" in entry]
+    if rated:
+        errors, words = (sum(entry[name] for entry in rated) for name in ("word_errors", "words"))
+        figures["synthesized_word_error_rate"] = errors / words
+    return figures
 
 
 if __name__ == "__main__":

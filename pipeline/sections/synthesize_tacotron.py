@@ -9,7 +9,11 @@ from pipeline.sections.training import Rate
 
 
 class SynthesizeTacotron(Section):
-    """Sentences, where they end, and Griffin-Lim. `long_text` counts for what is longer than any text in training."""
+    """Sentences, where they end, and Griffin-Lim. `long_text` counts for what is longer than any text in training.
+
+    Attributes:
+        recogniser: "none", "pocketsphinx", or the folder of a Whisper model; it listens to the sentences.
+    """
 
     sentences: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
     long_text: Literal["whole", "split"]
@@ -18,4 +22,5 @@ class SynthesizeTacotron(Section):
     max_seconds: PositiveFloat
     griffin_lim_iterations: PositiveInt
     griffin_lim_power: PositiveFloat
+    recogniser: Annotated[str, Field(min_length=1)]
     threads: PositiveInt

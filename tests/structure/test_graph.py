@@ -58,6 +58,7 @@ def test_the_pinned_versions_are_those_that_are_installed_from():
     [
         ("training", [name for name in STAGES if "_" in name]),
         ("features", [name for name in STAGES if "_" not in name and name != "report"]),
+        ("recognition", ["evaluate_tacotron", "synthesize_tacotron"]),
     ],
 )
 def test_stages_depend_on_the_versions_they_compute_with(libraries, stages):
