@@ -63,6 +63,20 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "dB",
             "Distance between what it says alone and the recording. Less is better.",
         ),
+        Headline(
+            "test_free_word_error_rate",
+            "Misheard words",
+            "%",
+            "Words that a recogniser gets wrong when the model says the test sentences alone.",
+            is_share=True,
+        ),
+        Headline(
+            "test_recording_word_error_rate",
+            "Misheard in recordings",
+            "%",
+            "The same of the real recordings, through the same mel and Griffin-Lim: the floor.",
+            is_share=True,
+        ),
     ),
     "wayback": (
         Headline(
