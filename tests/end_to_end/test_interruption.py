@@ -76,12 +76,15 @@ def test_a_training_that_was_hit_goes_on_to_the_same_bytes(repository, half, num
     check_same(repository, half, expected)
 
 
+@pytest.mark.long
 def test_a_disk_too_full_for_a_checkpoint_stops_with_a_clear_error_and_nothing_is_lost(repository, half, tmp_path):
     expected = repository.hashes()[f"data/train_{half}"]
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nulimit -f {BLOCKS_OF_THE_DISK}\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
-    printed = repository.dvc("repro", "-f", "-s", f"train_{half}", code=255, REPRISE_PYTHON=str(python))
+    printed = repository.dvc(
+        "repro", "-f", "-s", f"train_{half}", code=255, REPRISE_PYTHON=str(python), REPRISE_TRACKING_TIMEOUT="1"
+    )
     assert "error: the checkpoint of step 3 cannot be written to" in printed
     assert "make room and run the same command again" in printed
     check_same(repository, half, expected)

@@ -167,6 +167,7 @@ def test_repeating_a_training_gives_the_same_bytes_in_a_new_run(trained):
     trained.dvc("repro")
 
 
+@pytest.mark.long
 def test_a_stage_from_the_run_cache_points_to_a_run_that_really_trained_so(trained, runs):
     client, _ = runs
     path = trained.folder / "params.yaml"
