@@ -1,0 +1,60 @@
+"""A Dask cluster, whose workers do what processes of this machine would do. `distributed` is imported only here, when asked for."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.audio.finished import fingerprint
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SECONDS_TO_ANSWER = 5
+
+
+class Cluster(NamedTuple):
+    """How to hand work over, and how many pieces are worked on at a time."""
+
+    submit: Callable[..., Future[Any]]
+    threads: int
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Cluster]:
+    """Joins the cluster of a scheduler ("tcp://host:8786"), whose workers must have this code and these libraries.
+
+    Raises:
+        InputError: `distributed` is not installed, no scheduler answers, or it has no workers or other ones.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError(
+            "workers is dask, and the package distributed is missing: .venv/bin/python -m pip install distributed"
+        ) from error
+    try:
+        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"scheduler is {address!r}, and no Dask scheduler answers there within {SECONDS_TO_ANSWER} s: start it "
+            "(dask scheduler), correct its address, or set workers to a number of processes (runtime.yaml)"
+        ) from error
+    with client:
+        _check_workers(client, address)
+        yield Cluster(lambda work, *given: client.submit(work, *given, pure=False), sum(client.nthreads().values()))
+
+
+def _check_workers(client: "Client", address: str) -> None:
+    """Refuses workers that would give other results."""
+    start = f"start them in this folder with its .venv: .venv/bin/dask worker {address}"
+    try:
+        found = client.run(fingerprint)
+    except ImportError as error:
+        raise InputError(f"the Dask workers at {address} cannot import the pipeline ({error}): {start}") from error
+    if not found:
+        raise InputError(f"the Dask scheduler at {address} has no workers: {start}")
+    for worker, theirs in found.items():
+        if theirs != fingerprint():
+            raise InputError(f"the Dask worker {worker} has {theirs}; here are {fingerprint()}: {start}")
