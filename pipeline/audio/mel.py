@@ -1,5 +1,6 @@
 """Log-mel frames of a waveform: librosa's numbers, faster."""
 
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from scipy.sparse import csr_array
 
 from pipeline.audio.basis import mel_filters
 
-FRAMES_AT_ONCE = 128
+FRAMES_AT_ONCE = 64
 """Few enough that their samples and spectra stay in the processor's cache."""
 
 
@@ -88,21 +89,38 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
 def _blocks_of_magnitudes(
     signal: np.ndarray, window: np.ndarray, hop_length: int
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Magnitudes of some frames at a time, in memory that the next block reuses: new memory costs more than work."""
+    """Magnitudes of some frames at a time, in memory that the thread's next block reuses: new memory costs more than work."""
     frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[::hop_length]
     used = np.flatnonzero(window)
     heard = slice(used[0], used[-1] + 1)
-    rows, frequencies = min(FRAMES_AT_ONCE, len(frames)), len(window) // 2 + 1
-    windowed = np.zeros((rows, len(window)))
-    exact = np.empty((rows, frequencies), np.complex128)
-    spectrum = np.empty((rows, frequencies), np.complex64)
-    magnitude = np.empty((rows, frequencies), np.float32)
-    for first in range(0, len(frames), rows):
-        block = slice(first, min(first + rows, len(frames)))
-        part = slice(0, block.stop - first)
-        np.multiply(frames[block, heard], window[heard], out=windowed[part, heard])
-        spectrum[part] = np.fft.rfft(windowed[part], axis=1, out=exact[part])
-        yield block, np.abs(spectrum[part], out=magnitude[part])
+    memory = _memory(FRAMES_AT_ONCE, len(window), (heard.start, heard.stop), threading.get_ident())
+    for first in range(0, len(frames), FRAMES_AT_ONCE):
+        block = slice(first, min(first + FRAMES_AT_ONCE, len(frames)))
+        windowed, exact, spectrum, magnitude = (array[: block.stop - first] for array in memory)
+        np.multiply(frames[block, heard], window[heard], out=windowed[:, heard])
+        spectrum[:] = np.fft.rfft(windowed, axis=1, out=exact)
+        yield block, np.abs(spectrum, out=magnitude)
+
+
+class _Memory(NamedTuple):
+    """What the work on some frames needs: each array [frames, n_fft or frequencies]; `windowed` is 0 where nothing is heard."""
+
+    windowed: np.ndarray
+    exact: np.ndarray
+    spectrum: np.ndarray
+    magnitude: np.ndarray
+
+
+@lru_cache(maxsize=8)
+def _memory(frames: int, n_fft: int, heard: tuple[int, int], thread: int) -> _Memory:
+    """The memory of one thread for one kind of window."""
+    shape = (frames, n_fft // 2 + 1)
+    return _Memory(
+        np.zeros((frames, n_fft)),
+        np.empty(shape, np.complex128),
+        np.empty(shape, np.complex64),
+        np.empty(shape, np.float32),
+    )
 
 
 def frame_count(samples: int, hop_length: int) -> int:
@@ -128,4 +146,8 @@ def pad_centre(waveform: np.ndarray, n_fft: int, padding: str) -> np.ndarray:
     """
     if not len(waveform):
         raise ValueError("an empty waveform has no frames")
-    return np.pad(np.asarray(waveform, np.float32), n_fft // 2, mode=padding)
+    half = n_fft // 2
+    if padding == "reflect" and len(waveform) > half:  # as np.pad does, in a tenth of its time
+        mirrored = (waveform[half:0:-1], waveform, waveform[-2 : -half - 2 : -1])
+        return np.concatenate(mirrored, dtype=np.float32, casting="same_kind")
+    return np.pad(np.asarray(waveform, np.float32), half, mode=padding)
