@@ -47,14 +47,11 @@ def connect(address: str) -> Iterator[Cluster]:
 
 
 def _check_workers(client: "Client", address: str) -> None:
-    """Refuses workers that would give other results."""
-    start = f"start them in this folder with its .venv: .venv/bin/dask worker {address}"
-    try:
-        found = client.run(fingerprint)
-    except ImportError as error:
-        raise InputError(f"the Dask workers at {address} cannot import the pipeline ({error}): {start}") from error
+    """Refuses workers that would give other results, or none."""
+    start = f"start them in this folder: .venv/bin/python -m dask worker {address}"
+    found = client.run(fingerprint, on_error="return")
     if not found:
         raise InputError(f"the Dask scheduler at {address} has no workers: {start}")
     for worker, theirs in found.items():
         if theirs != fingerprint():
-            raise InputError(f"the Dask worker {worker} has {theirs}; here are {fingerprint()}: {start}")
+            raise InputError(f"the Dask worker {worker} has not what is here ({fingerprint()}), but {theirs}: {start}")

@@ -13,8 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pipeline import lineage
-
 LIBRARIES = ("numpy", "scipy", "soundfile", "soxr", "librosa")
 CHECKSUM_BYTES = 4
 
@@ -25,16 +23,18 @@ def finished_of(stage: str) -> Iterator[Path]:
 
     Names are by content, so that stages of several checkouts may share it.
     """
+    from pipeline import lineage  # worker processes do without
+
     folder = lineage.work_folder() / stage
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
 
 class Finished:
-    """Results of parts of the work, found again by the recordings' content, the settings, the code and the libraries.
+    """Finds results again by the recordings' content, the settings, the code and the libraries.
 
     Args:
-        folder: Where they lie.
+        folder: Where they lie, for every process that works.
         settings: All else that decides the results; its repr must tell them apart.
     """
 
@@ -42,31 +42,33 @@ class Finished:
         self._folder = folder
         self._made_by = f"{fingerprint()}; {settings!r}".encode()
 
-    def load(self, paths: Sequence[Path]) -> list[Any] | None:
-        """The results of these recordings as they are now; None when they are not there, or damaged."""
-        try:
-            content = self._place(paths).read_bytes()
-        except FileNotFoundError:
-            return None
-        checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-        return pickle.loads(payload) if checksum == _checksum(payload) else None
-
-    def keep(self, paths: Sequence[Path], results: Sequence[Any]) -> None:
-        """Keeps the results of these recordings; what the disk has no room for will be made again."""
-        payload = pickle.dumps(list(results))
-        place = self._place(paths)
-        partial = place.with_name(f".partial.{place.name}.{os.getpid()}")
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(_checksum(payload) + payload)
-            partial.replace(place)
-
-    def _place(self, paths: Sequence[Path]) -> Path:
+    def place_of(self, paths: Sequence[Path]) -> Path:
+        """Where the results of these recordings, as they are now, belong."""
         digest = hashlib.sha256(self._made_by)
         for path in paths:
             digest.update(f"\n{path.name} ".encode())
             digest.update(_content_digest(path))
         return self._folder / digest.hexdigest()
+
+
+def load(place: Path) -> list[Any] | None:
+    """The results that `keep` left at a place; None when there are none, or damaged ones."""
+    try:
+        content = place.read_bytes()
+    except FileNotFoundError:
+        return None
+    checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    return pickle.loads(payload) if checksum == _checksum(payload) else None
+
+
+def keep(place: Path, results: Sequence[Any]) -> None:
+    """Leaves results at a place, whole; what the disk has no room for will be made again."""
+    payload = pickle.dumps(list(results))
+    partial = place.with_name(f".partial.{place.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(_checksum(payload) + payload)
+        partial.replace(place)
 
 
 @cache

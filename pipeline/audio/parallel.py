@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from joblib.externals.loky import get_reusable_executor
 
 from pipeline.audio.cluster import connect
-from pipeline.audio.finished import Finished
+from pipeline.audio.finished import Finished, keep, load
 from pipeline.errors import InputError
 from pipeline.progress import Progress
 
@@ -22,22 +22,20 @@ LARGEST_PART = 16
 LARGEST_PART_BYTES = 2**22
 PARTS_AHEAD = 4
 """Parts for each worker that are begun before their results are taken: so many results at most wait in memory."""
-Begin = Callable[..., Callable[[], list[Result]]]
 
 
 class _Pool(NamedTuple):
-    """Begins work and gives what waits for its results; `ahead` parts keep it busy."""
+    """Begins work and gives what waits for its outcome; `ahead` parts keep it busy."""
 
-    begin: Begin
+    begin: Callable[..., Callable[[], "_Done"]]
     ahead: int
 
 
-class _Part(NamedTuple):
-    """Recordings, what gives their results, and whether these were finished before."""
+class _Done(NamedTuple):
+    """Results of some recordings, and whether an interrupted process had them."""
 
-    paths: Sequence[Path]
-    results: Callable[[], list]
-    was_finished: bool
+    results: list
+    earlier: bool
 
 
 def map_in_order(
@@ -56,19 +54,19 @@ def map_in_order(
         workers: Processes, of which 1 is this one; or the address of a Dask scheduler.
         title: Of the progress shown.
         unit: Plural name of the recordings.
-        finished: Gives results that an interrupted process had, and keeps those that are made.
+        finished: Where results of an interrupted process are found, and those that are made are kept.
 
     Raises:
         InputError: The cluster cannot be used, or workers died.
     """
     with Progress(title, len(paths), unit) as progress, _pool(workers) as pool:
-        begun: deque[_Part] = deque()
+        begun: deque[Callable[[], _Done]] = deque()
         for part in _parts(paths):
-            begun.append(_begin(pool, work, part, finished))
+            begun.append(pool.begin(_work_on, work, part, finished))
             if len(begun) > pool.ahead:
-                yield from _end(begun.popleft(), progress, finished)
+                yield from _results(begun.popleft(), progress)
         while begun:
-            yield from _end(begun.popleft(), progress, finished)
+            yield from _results(begun.popleft(), progress)
 
 
 def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
@@ -85,32 +83,29 @@ def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
         yield part
 
 
-def _begin(pool: _Pool, work: Callable[[Path], Result], paths: Sequence[Path], finished: Finished | None) -> _Part:
-    known = finished.load(paths) if finished else None
+def _work_on(work: Callable[[Path], Result], paths: Sequence[Path], finished: Finished | None) -> _Done:
+    if finished is None:
+        return _Done([work(path) for path in paths], False)
+    place = finished.place_of(paths)
+    known = load(place)
     if known is not None:
-        return _Part(paths, lambda: known, True)
-    return _Part(paths, pool.begin(_work_on, work, paths), False)
+        return _Done(known, True)
+    results = [work(path) for path in paths]
+    keep(place, results)
+    return _Done(results, False)
 
 
-def _end(part: _Part, progress: Progress, finished: Finished | None) -> Iterator:
+def _results(outcome: Callable[[], _Done], progress: Progress) -> Iterator:
     try:
-        results = part.results()
+        results, earlier = outcome()
     except (BrokenExecutor, CancelledError) as error:
         raise InputError(
             f"workers died or were lost ({type(error).__name__}): too little memory, or a cluster that ended? "
             "The same command goes on from where they were"
         ) from error
-    if part.was_finished:
-        progress.skip(len(results))
-    elif finished:
-        finished.keep(part.paths, results)
     yield from results
-    if not part.was_finished:
-        progress.advance(len(results))
-
-
-def _work_on(work: Callable[[Path], Result], paths: Sequence[Path]) -> list[Result]:
-    return [work(path) for path in paths]
+    count = progress.skip if earlier else progress.advance
+    count(len(results))
 
 
 @contextmanager
