@@ -1,8 +1,10 @@
 """A Dask cluster, whose workers do what processes of this machine would do. `distributed` is imported only here, when asked for."""
 
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.audio.finished import fingerprint
@@ -43,7 +45,21 @@ def connect(address: str) -> Iterator[Cluster]:
         ) from error
     with client:
         _check_workers(client, address)
-        yield Cluster(lambda work, *given: client.submit(work, *given, pure=False), sum(client.nthreads().values()))
+        yield Cluster(partial(_submit, client), sum(client.nthreads().values()))
+
+
+class _Call:
+    """A call that happens where its pickle is read: the scheduler, which reads tasks too, need not have this code."""
+
+    def __init__(self, work: Callable[..., Any], given: tuple[Any, ...]):
+        self._work, self._given = work, given
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._work, self._given
+
+
+def _submit(client: "Client", work: Callable[..., Any], *given: Any) -> Future[Any]:
+    return client.submit(pickle.loads, pickle.dumps(_Call(work, given)), pure=False)
 
 
 def _check_workers(client: "Client", address: str) -> None:

@@ -67,8 +67,9 @@ def log_mel_through(filters: csr_array, waveform: np.ndarray, settings: MelSetti
     window = centred_hann(settings.win_length, settings.n_fft)
     padded = pad_centre(waveform, settings.n_fft, settings.padding)
     mel = np.empty((frame_count(len(waveform), settings.hop_length), settings.n_mels), np.float32)
-    for block, magnitude in _blocks_of_magnitudes(padded, window, settings.hop_length):
-        mel[block] = (filters @ magnitude.T).T
+    used = slice(int(filters.indices.min()), int(filters.indices.max()) + 1)
+    for block, magnitude in _blocks_of_magnitudes(padded, window, settings.hop_length, used):
+        mel[block] = (filters @ magnitude).T[: block.stop - block.start]
     return np.log(np.maximum(mel, np.float32(settings.log_floor), out=mel), out=mel)
 
 
@@ -83,27 +84,44 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
     Returns:
         float32 [1 + (samples - n_fft) // hop_length, n_fft // 2 + 1].
     """
-    return np.concatenate([part.copy() for _, part in _blocks_of_magnitudes(signal, window, hop_length)])
+    blocks = _blocks_of_magnitudes(signal, window, hop_length, slice(0, len(window) // 2 + 1))
+    return np.concatenate([magnitude.T[: block.stop - block.start].copy() for block, magnitude in blocks])
 
 
 def _blocks_of_magnitudes(
-    signal: np.ndarray, window: np.ndarray, hop_length: int
+    signal: np.ndarray, window: np.ndarray, hop_length: int, used: slice
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Magnitudes of some frames at a time, in memory that the thread's next block reuses: new memory costs more than work."""
-    frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[::hop_length]
-    used = np.flatnonzero(window)
-    heard = slice(used[0], used[-1] + 1)
-    memory = _memory(FRAMES_AT_ONCE, len(window), (heard.start, heard.stop), threading.get_ident())
+    """Magnitudes float32 [frequencies, FRAMES_AT_ONCE] of some frames at a time: right for those frames and `used` frequencies.
+
+    They lie in memory that the thread's next block reuses, frames last as the product with filters wants them: new
+    memory and copies cost more than the work itself.
+    """
+    n_fft = len(window)
+    shape, step = (1 + (len(signal) - n_fft) // hop_length, n_fft), signal.strides[0]
+    frames = np.lib.stride_tricks.as_strided(signal, shape, (hop_length * step, step), writeable=False)
+    heard = np.flatnonzero(window)
+    heard = slice(int(heard[0]), int(heard[-1]) + 1)
+    memory = _memory(FRAMES_AT_ONCE, n_fft, (heard.start, heard.stop), threading.get_ident())
     for first in range(0, len(frames), FRAMES_AT_ONCE):
         block = slice(first, min(first + FRAMES_AT_ONCE, len(frames)))
-        windowed, exact, spectrum, magnitude = (array[: block.stop - first] for array in memory)
+        windowed, exact = (array[: block.stop - first] for array in (memory.windowed, memory.exact))
         np.multiply(frames[block, heard], window[heard], out=windowed[:, heard])
-        spectrum[:] = np.fft.rfft(windowed, axis=1, out=exact)
-        yield block, np.abs(spectrum, out=magnitude)
+        np.fft.rfft(windowed, axis=1, out=exact)
+        spectrum, magnitude = (array[used, : len(exact)] for array in (memory.spectrum, memory.magnitude))
+        spectrum[:] = exact[:, used].T
+        np.abs(spectrum, out=magnitude)
+        yield block, memory.magnitude
 
 
 class _Memory(NamedTuple):
-    """What the work on some frames needs: each array [frames, n_fft or frequencies]; `windowed` is 0 where nothing is heard."""
+    """What the work on some frames needs.
+
+    Attributes:
+        windowed: float64 [frames, n_fft], 0 where the window is.
+        exact: complex128 [frames, frequencies].
+        spectrum: complex64 [frequencies, frames].
+        magnitude: float32 [frequencies, frames].
+    """
 
     windowed: np.ndarray
     exact: np.ndarray
@@ -114,12 +132,12 @@ class _Memory(NamedTuple):
 @lru_cache(maxsize=8)
 def _memory(frames: int, n_fft: int, heard: tuple[int, int], thread: int) -> _Memory:
     """The memory of one thread for one kind of window."""
-    shape = (frames, n_fft // 2 + 1)
+    frequencies = n_fft // 2 + 1
     return _Memory(
         np.zeros((frames, n_fft)),
-        np.empty(shape, np.complex128),
-        np.empty(shape, np.complex64),
-        np.empty(shape, np.float32),
+        np.zeros((frames, frequencies), np.complex128),
+        np.zeros((frequencies, frames), np.complex64),
+        np.zeros((frequencies, frames), np.float32),
     )
 
 

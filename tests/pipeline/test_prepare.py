@@ -246,7 +246,8 @@ def test_the_locale_changes_nothing(tmp_path):
     (tmp_path / "params.yaml").write_text(params, "utf-8")
     for name, locale in (("plain", {"LC_ALL": "C", "PYTHONUTF8": "0"}), ("utf-8", {"LC_ALL": "C.UTF-8"})):
         arguments = ["--corpus", "corpus", "--prepared", name, "--metrics", f"{name}.json"]
-        environment = os.environ | {"PYTHONPATH": str(root), "REPRISE_PYTHON": sys.executable} | locale
+        environment = os.environ | {"PYTHONPATH": str(root), "REPRISE_PYTHON": sys.executable, "REPRISE_WORKERS": "1"}
+        environment |= locale
         command = [root / "pipeline/python", "-m", "pipeline.prepare", *arguments]
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert [utterance.id for utterance in read_utterances(tmp_path / "plain")] == list(names)
