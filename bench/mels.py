@@ -1,10 +1,13 @@
-"""Log-mel frames of the bundled corpus: ours beside librosa's, one file after another on one core, interleaved.
+"""Log-mel frames of the bundled corpus: ours beside librosa's, one file after another on one core, interleaved; then
+from files to frames by more and more processes.
 
 Run as `python -m bench.mels`; only the ratios carry over to another machine.
 """
 
+import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -13,7 +16,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pipeline.audio.files import read_audio
+from pipeline.audio.frames import Clip, to_frames
 from pipeline.audio.mel import MelSettings, log_mel
+from pipeline.audio.parallel import map_in_order
 
 RECORDINGS = Path("data/corpora/allison/wavs")
 SETTINGS = {
@@ -22,6 +27,8 @@ SETTINGS = {
 }
 FILES = 150
 ROUNDS = 5
+CLIP = Clip(trim_db=35.0, trim_margin=0.02, peak_level=None, max_seconds=8.0)
+PASSES = 4
 
 
 def librosas(waveform: np.ndarray, settings: MelSettings) -> np.ndarray:
@@ -51,7 +58,28 @@ def seconds(
     return time.process_time() - begin
 
 
-def main() -> None:
+def files_a_second(workers: int) -> float:
+    """Reading, trimming and frames of the whole corpus, some times over, by processes that are there already."""
+    settings = SETTINGS["16 kHz, 1024/200/800"]
+    work = partial(to_frames, settings=settings, filters=settings.filters(), clip=CLIP)
+    paths = sorted(RECORDINGS.glob("*.flac"))
+    list(map_in_order(work, paths[: 64 * workers], workers, "warming up", "files"))
+    begin = time.perf_counter()
+    for _ in map_in_order(work, paths * PASSES, workers, "frames", "files"):
+        pass
+    return PASSES * len(paths) / (time.perf_counter() - begin)
+
+
+def compare_scaling() -> None:
+    """Prints files a second for 1, 2, ... processes, as many as there are cores."""
+    alone = files_a_second(1)
+    print(f"from files to frames, 1 process: {alone:.0f} files/s")
+    for workers in range(2, len(os.sched_getaffinity(0)) + 1):
+        rate = files_a_second(workers)
+        print(f"from files to frames, {workers} processes: {rate:.0f} files/s, {rate / alone:.2f} times as fast")
+
+
+def compare_with_librosa() -> None:
     """Prints files a second and the ratio, for each setting, with one thread for matrix products."""
     paths = sorted(RECORDINGS.glob("*.flac"))[:FILES]
     for name, settings in SETTINGS.items():
@@ -71,4 +99,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        compare_with_librosa()
+        compare_scaling()

@@ -45,7 +45,7 @@ def main(corpus: Path, format: str = "") -> None:
     params = check_params()
     section = _section(corpus, params.corpus, format)
     listing = read_corpus(corpus, section)
-    verdicts = judge(corpus, listing, section, params.prepare, load_runtime().workers)
+    verdicts = judge(corpus, listing, section, params.prepare, load_runtime().pool)
     tables = summarise(section, listing, verdicts, TextSettings.from_section(params.text))
     for table in tables:
         print(f"\n{table.title}")

@@ -12,6 +12,7 @@ import soundfile
 
 from pipeline import stage
 from pipeline.audio.files import RESAMPLER
+from pipeline.audio.finished import Finished, finished_of
 from pipeline.audio.parallel import map_in_order
 from pipeline.audio.quantisation import decode
 from pipeline.audio.sequences import CodeSettings, to_sequences
@@ -29,30 +30,42 @@ CATEGORIES_OF_BYTES = 256
 def main(corpus: Path, prepared: Path, codes: Path) -> None:
     """Makes the sequences that Wayback learns from."""
     params = load_params("codes")
-    with new_folder(codes) as folder:
-        write_sequences(folder, corpus, read_utterances(prepared), params.codes, load_runtime().workers)
+    with finished_of("codes") as finished, new_folder(codes) as folder:
+        write_sequences(folder, corpus, read_utterances(prepared), params.codes, load_runtime().pool, finished)
 
 
-def write_sequences(folder: Path, corpus: Path, utterances: Sequence[Utterance], codes: Codes, workers: int) -> None:
+def write_sequences(
+    folder: Path,
+    corpus: Path,
+    utterances: Sequence[Utterance],
+    codes: Codes,
+    workers: int | str,
+    finished: Path | None = None,
+) -> None:
     """Writes shards, index, manifest and rejects of all sequences into an empty folder.
 
-    The bytes written do not depend on the number of workers.
+    One pass over the recordings, in memory that does not grow with their number. The bytes written do not depend on
+    who works, nor on an interruption.
 
     Args:
         folder: Empty.
         corpus: The corpus folder.
         utterances: From stage prepare.
         codes: The quantisation.
-        workers: Processes.
+        workers: Processes, or the address of a Dask scheduler.
+        finished: Folder of what an interrupted process had finished; None keeps nothing.
 
     Raises:
         InputError: The files are no recordings though codes.kind is "wave", or a split has nothing left.
     """
     if codes.kind == "wave" and not any(utterance.sample_rate for utterance in utterances):
         raise InputError("the corpus holds files of any kind, not recordings: set codes.kind to bytes")
-    paths = [corpus / utterance.audio for utterance in utterances]
-    work = partial(to_sequences, settings=CodeSettings.from_section(codes))
-    made = map_in_order(work, paths, workers, "categorical sequences", "files")
+    paths = [(corpus / utterance.audio).absolute() for utterance in utterances]
+    settings = CodeSettings.from_section(codes)
+    known = Finished(finished, settings) if finished else None
+    made = map_in_order(
+        partial(to_sequences, settings=settings), paths, workers, "categorical sequences", "files", known
+    )
     counts = {name: Counter({"sequences": 0, "symbols": 0}) for name in SPLITS}
     rejects = []
     with write_codes(folder) as writer:

@@ -68,7 +68,8 @@ def draw(folder: Path, model: Trained, test: MelSplit, utterance: Evaluated) -> 
     """Draws an utterance's frames and attention, and gives its entry of samples.json."""
     audio, source = model.about.audio, test[utterance.place]
     seconds_per_frame = audio.hop_length / audio.sample_rate
-    pictures = {kind: f"{source.id}-{kind}.png" for kind in ("frames", "attention_teacher_forced", "attention_free")}
+    name = f"utterance-{utterance.place:03d}"  # ids may hold slashes
+    pictures = {kind: f"{name}-{kind}.png" for kind in ("frames", "attention_teacher_forced", "attention_free")}
     panels = {
         "recording": source.frames,
         "teacher-forced": utterance.followed.frames,

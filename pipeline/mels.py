@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from pipeline import stage
 from pipeline.audio.files import RESAMPLER
+from pipeline.audio.finished import Finished, finished_of
 from pipeline.audio.frames import Clip, to_frames
 from pipeline.audio.mel import MelSettings
 from pipeline.audio.parallel import map_in_order
@@ -23,7 +24,7 @@ from pipeline.params import load_params, load_runtime
 from pipeline.sections.audio import Audio
 from pipeline.sections.mels import Mels
 from pipeline.shards import FORMAT, MANIFEST, SPLITS, write_mels
-from pipeline.text import Vocabulary
+from pipeline.text import TextSettings, Vocabulary, espeak
 from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.text.vocabulary import describe_symbols
 
@@ -36,8 +37,8 @@ def main(corpus: Path, prepared: Path, vocabulary: Path, mels: Path) -> None:
     params = load_params("mels")
     utterances = read_utterances(prepared)
     symbols = Vocabulary.load(vocabulary / VOCABULARY_FILE)
-    with new_folder(mels) as folder:
-        write_features(folder, corpus, utterances, symbols, params.audio, params.mels, load_runtime().workers)
+    with finished_of("mels") as finished, new_folder(mels) as folder:
+        write_features(folder, corpus, utterances, symbols, params.audio, params.mels, load_runtime().pool, finished)
 
 
 def write_features(
@@ -47,12 +48,13 @@ def write_features(
     vocabulary: Vocabulary,
     audio: Audio,
     mels: Mels,
-    workers: int,
+    workers: int | str,
+    finished: Path | None = None,
 ) -> None:
     """Writes shards, index, manifest and rejects of all utterances into an empty folder.
 
     One pass over the recordings, in memory that does not grow with their number. The bytes written do not depend on
-    the number of workers.
+    who works, nor on an interruption.
 
     Args:
         folder: Empty.
@@ -61,16 +63,18 @@ def write_features(
         vocabulary: Encodes the texts.
         audio: The analysis.
         mels: Trimming, level and the longest utterance.
-        workers: Processes.
+        workers: Processes, or the address of a Dask scheduler.
+        finished: Folder of what an interrupted process had finished; None keeps nothing.
 
     Raises:
         InputError: A symbol is unknown and the policy is to fail, or a split has nothing left.
     """
     unknown = find_unknown(utterances, vocabulary)
-    clip = Clip(**mels.model_dump())
-    work = partial(to_frames, settings=MelSettings.from_section(audio), filters=_filters(audio), clip=clip)
-    paths = [corpus / utterance.audio for utterance in utterances]
-    made = map_in_order(work, paths, workers, "log-mel frames", "recordings")
+    settings, clip = MelSettings.from_section(audio), Clip(**mels.model_dump())
+    work = partial(to_frames, settings=settings, filters=_filters(audio), clip=clip)
+    paths = [(corpus / utterance.audio).absolute() for utterance in utterances]
+    known = Finished(finished, (settings, clip)) if finished else None
+    made = map_in_order(work, paths, workers, "log-mel frames", "recordings", known)
     tally, rejects = Tally(audio.n_mels), []
     with write_mels(folder, audio.n_mels) as writer:
         for utterance, (frames, seconds, reason) in zip(utterances, made, strict=True):
@@ -117,6 +121,7 @@ class Tally:
     def __init__(self, n_mels: int):
         self.splits = {name: Counter({"utterances": 0, "frames": 0, "symbols": 0}) for name in SPLITS}
         self.seconds = dict.fromkeys(SPLITS, 0.0)
+        self.recorded_seconds = 0.0
         self.speakers: Counter[str] = Counter()
         self.longest = {"frames": 0, "symbols": 0}
         self._sum, self._squares = np.zeros(n_mels), np.zeros(n_mels)
@@ -126,6 +131,7 @@ class Tally:
         sizes = {"frames": len(frames), "symbols": len(symbol_ids)}
         self.splits[utterance.split].update({"utterances": 1, **sizes})
         self.seconds[utterance.split] += seconds
+        self.recorded_seconds += utterance.seconds
         self.speakers[utterance.speaker] += 1
         if utterance.split == "train":
             self.longest = {name: max(self.longest[name], size) for name, size in sizes.items()}
@@ -160,7 +166,8 @@ class Tally:
         parts = (
             f"{name} {counts['utterances']} ({self.seconds[name] / 60:.1f} min)" for name, counts in self.splits.items()
         )
-        return f"frames of {', '.join(parts)}; {len(rejects)} utterances left out"
+        trimmed = (self.recorded_seconds - sum(self.seconds.values())) / 60
+        return f"frames of {', '.join(parts)}; {trimmed:.1f} min of silence trimmed; {len(rejects)} utterances left out"
 
 
 def _filters(audio: Audio) -> csr_array:
@@ -186,8 +193,13 @@ def _manifest(
         "unknown_symbols": unknown,
         "statistics": tally.statistics(),
         "resampler": RESAMPLER,
-        "versions": {name: version(name) for name in LIBRARIES} | {"libsndfile": soundfile.__libsndfile_version__},
+        "versions": _versions(vocabulary.settings),
     }
+
+
+def _versions(settings: TextSettings) -> dict[str, str]:
+    versions = {name: version(name) for name in LIBRARIES} | {"libsndfile": soundfile.__libsndfile_version__}
+    return versions | (espeak.versions() if settings.symbols_from == "espeak" else {})
 
 
 if __name__ == "__main__":

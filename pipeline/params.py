@@ -183,7 +183,10 @@ def _explain(model: type[BaseModel], problem: Mapping[str, Any]) -> str:
         return f"{name} is unknown; {hint}"
     if problem["type"] == "missing":
         return f'{name} is missing; add it ("git show HEAD:params.yaml" has one)'
-    return f"{name} is {problem['input']!r}; {problem['msg'][0].lower()}{problem['msg'][1:]}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if isinstance(problem["input"], Mapping):
+        return f"{name}: {message}" if name else message
+    return f"{name} is {problem['input']!r}; {message[0].lower()}{message[1:]}"
 
 
 def _fields(model: type[BaseModel], place: list[str]) -> list[str]:

@@ -3,12 +3,13 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline import stage
+from pipeline.audio.finished import Finished, finished_of
 from pipeline.audio.inspection import Inspection, Limits, inspect_recording
 from pipeline.audio.parallel import map_in_order
 from pipeline.corpora import read_corpus
@@ -39,13 +40,14 @@ def main(corpus: Path, prepared: Path, metrics: Path) -> None:
     params = load_params("prepare")
     require_inside(corpus)
     listing = read_corpus(corpus, params.corpus)
-    verdicts = judge(corpus, listing, params.corpus, params.prepare, load_runtime().workers)
-    utterances, rejects = divide(verdicts, params.prepare, params.text.language)
-    require_usable(listing, utterances, rejects, params.corpus, params.prepare)
-    with new_folder(prepared) as folder:
-        write_utterances(folder, utterances)
-        write_rejects(folder, rejects)
-    write_json(metrics, summarise(listing, verdicts, utterances, rejects))
+    with finished_of("prepare") as finished:
+        verdicts = judge(corpus, listing, params.corpus, params.prepare, load_runtime().pool, finished)
+        utterances, rejects = divide(verdicts, params.prepare, params.text.language)
+        require_usable(listing, utterances, rejects, params.corpus, params.prepare)
+        with new_folder(prepared) as folder:
+            write_utterances(folder, utterances)
+            write_rejects(folder, rejects)
+        write_json(metrics, summarise(listing, verdicts, utterances, rejects))
     print(describe(utterances, rejects))
 
 
@@ -62,7 +64,9 @@ def require_inside(corpus: Path) -> None:
         )
 
 
-def judge(path: Path, listing: Listing, corpus: Corpus, limits: Prepare, workers: int) -> list[Verdict]:
+def judge(
+    path: Path, listing: Listing, corpus: Corpus, limits: Prepare, workers: int | str, finished: Path | None = None
+) -> list[Verdict]:
     """A verdict on every row, from its metadata and one pass over its recording.
 
     Args:
@@ -70,11 +74,13 @@ def judge(path: Path, listing: Listing, corpus: Corpus, limits: Prepare, workers
         listing: Its rows.
         corpus: Chooses speakers.
         limits: What a recording must satisfy.
-        workers: Processes; they change nothing but the time.
+        workers: Processes, or the address of a Dask scheduler; they change nothing but the time.
+        finished: Folder of what an interrupted process had finished; None keeps nothing.
     """
     problems = _problems_of_rows(listing, corpus)
     good = [row for row, problem in zip(listing.rows, problems, strict=True) if not problem]
-    inspections = iter(_inspect(path, good, limits, workers) if listing.has_audio else _measure_files(path, good))
+    inspect = partial(_inspect, workers=workers, finished=finished) if listing.has_audio else _measure_files
+    inspections = iter(inspect(path, good, limits))
     verdicts = []
     for row, problem in zip(listing.rows, problems, strict=True):
         inspection = Inspection("") if problem else next(inspections)
@@ -205,14 +211,17 @@ def _problem(
     return ""
 
 
-def _inspect(path: Path, rows: Sequence[Row], limits: Prepare, workers: int) -> list[Inspection]:
-    work: Callable[[Path], Inspection] = partial(
-        inspect_recording, limits=Limits(**{name: getattr(limits, name) for name in Limits._fields})
-    )
-    return list(map_in_order(work, [path / row.audio for row in rows], workers, "checking recordings", "recordings"))
+def _inspect(
+    path: Path, rows: Sequence[Row], prepare: Prepare, workers: int | str, finished: Path | None
+) -> list[Inspection]:
+    limits = Limits(**{name: getattr(prepare, name) for name in Limits._fields})
+    work = partial(inspect_recording, limits=limits)
+    paths = [(path / row.audio).absolute() for row in rows]
+    known = Finished(finished, limits) if finished else None
+    return list(map_in_order(work, paths, workers, "checking recordings", "recordings", known))
 
 
-def _measure_files(path: Path, rows: Sequence[Row]) -> list[Inspection]:
+def _measure_files(path: Path, rows: Sequence[Row], _: Prepare) -> list[Inspection]:
     sizes = [(path / row.audio).stat().st_size for row in rows]
     return [Inspection("" if size else "empty: 0 bytes") for size in sizes]
 

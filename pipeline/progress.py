@@ -35,7 +35,7 @@ class Progress:
             disable=not sys.stderr.isatty(),
         )
         self._title, self._total, self._unit = title, total, unit
-        self._first, self._count = done, done
+        self._first, self._count, self._skipped = done, done, 0
         self._started = self._last_line = time.monotonic()
         self._note = ""
 
@@ -46,8 +46,17 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         self._bar.close()
+        if self._skipped:
+            self.say(f"{self._title}: {self._skipped} {self._unit} were finished before an interruption")
         if self._bar.disable and self._count > self._first:
             self.say(self._line())
+
+    def skip(self, count: int) -> None:
+        """Adds units that an earlier process finished; they do not count for the rate."""
+        self._first, self._count, self._skipped = self._first + count, self._count + count, self._skipped + count
+        if not self._bar.disable:
+            self._bar.initial += count
+            self._bar.update(count)
 
     def advance(self, count: int = 1, note: str = "") -> None:
         """Adds finished units; `note` (a few figures) is shown beside the rate."""

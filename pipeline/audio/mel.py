@@ -1,5 +1,6 @@
 """Log-mel frames of a waveform: librosa's numbers, faster."""
 
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from scipy.sparse import csr_array
 
 from pipeline.audio.basis import mel_filters
 
-FRAMES_AT_ONCE = 128
+FRAMES_AT_ONCE = 64
 """Few enough that their samples and spectra stay in the processor's cache."""
 
 
@@ -66,8 +67,9 @@ def log_mel_through(filters: csr_array, waveform: np.ndarray, settings: MelSetti
     window = centred_hann(settings.win_length, settings.n_fft)
     padded = pad_centre(waveform, settings.n_fft, settings.padding)
     mel = np.empty((frame_count(len(waveform), settings.hop_length), settings.n_mels), np.float32)
-    for block, magnitude in _blocks_of_magnitudes(padded, window, settings.hop_length):
-        mel[block] = (filters @ magnitude.T).T
+    used = slice(int(filters.indices.min()), int(filters.indices.max()) + 1)
+    for block, magnitude in _blocks_of_magnitudes(padded, window, settings.hop_length, used):
+        mel[block] = (filters @ magnitude).T[: block.stop - block.start]
     return np.log(np.maximum(mel, np.float32(settings.log_floor), out=mel), out=mel)
 
 
@@ -82,27 +84,61 @@ def magnitudes(signal: np.ndarray, window: np.ndarray, hop_length: int) -> np.nd
     Returns:
         float32 [1 + (samples - n_fft) // hop_length, n_fft // 2 + 1].
     """
-    return np.concatenate([part.copy() for _, part in _blocks_of_magnitudes(signal, window, hop_length)])
+    blocks = _blocks_of_magnitudes(signal, window, hop_length, slice(0, len(window) // 2 + 1))
+    return np.concatenate([magnitude.T[: block.stop - block.start].copy() for block, magnitude in blocks])
 
 
 def _blocks_of_magnitudes(
-    signal: np.ndarray, window: np.ndarray, hop_length: int
+    signal: np.ndarray, window: np.ndarray, hop_length: int, used: slice
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Magnitudes of some frames at a time, in memory that the next block reuses: new memory costs more than work."""
-    frames = np.lib.stride_tricks.sliding_window_view(signal, len(window))[::hop_length]
-    used = np.flatnonzero(window)
-    heard = slice(used[0], used[-1] + 1)
-    rows, frequencies = min(FRAMES_AT_ONCE, len(frames)), len(window) // 2 + 1
-    windowed = np.zeros((rows, len(window)))
-    exact = np.empty((rows, frequencies), np.complex128)
-    spectrum = np.empty((rows, frequencies), np.complex64)
-    magnitude = np.empty((rows, frequencies), np.float32)
-    for first in range(0, len(frames), rows):
-        block = slice(first, min(first + rows, len(frames)))
-        part = slice(0, block.stop - first)
-        np.multiply(frames[block, heard], window[heard], out=windowed[part, heard])
-        spectrum[part] = np.fft.rfft(windowed[part], axis=1, out=exact[part])
-        yield block, np.abs(spectrum[part], out=magnitude[part])
+    """Magnitudes float32 [frequencies, FRAMES_AT_ONCE] of some frames at a time: right for those frames and `used` frequencies.
+
+    They lie in memory that the thread's next block reuses, frames last as the product with filters wants them: new
+    memory and copies cost more than the work itself.
+    """
+    n_fft = len(window)
+    shape, step = (1 + (len(signal) - n_fft) // hop_length, n_fft), signal.strides[0]
+    frames = np.lib.stride_tricks.as_strided(signal, shape, (hop_length * step, step), writeable=False)
+    heard = np.flatnonzero(window)
+    heard = slice(int(heard[0]), int(heard[-1]) + 1)
+    memory = _memory(FRAMES_AT_ONCE, n_fft, (heard.start, heard.stop), threading.get_ident())
+    for first in range(0, len(frames), FRAMES_AT_ONCE):
+        block = slice(first, min(first + FRAMES_AT_ONCE, len(frames)))
+        windowed, exact = (array[: block.stop - first] for array in (memory.windowed, memory.exact))
+        np.multiply(frames[block, heard], window[heard], out=windowed[:, heard])
+        np.fft.rfft(windowed, axis=1, out=exact)
+        spectrum, magnitude = (array[used, : len(exact)] for array in (memory.spectrum, memory.magnitude))
+        spectrum[:] = exact[:, used].T
+        np.abs(spectrum, out=magnitude)
+        yield block, memory.magnitude
+
+
+class _Memory(NamedTuple):
+    """What the work on some frames needs.
+
+    Attributes:
+        windowed: float64 [frames, n_fft], 0 where the window is.
+        exact: complex128 [frames, frequencies].
+        spectrum: complex64 [frequencies, frames].
+        magnitude: float32 [frequencies, frames].
+    """
+
+    windowed: np.ndarray
+    exact: np.ndarray
+    spectrum: np.ndarray
+    magnitude: np.ndarray
+
+
+@lru_cache(maxsize=8)
+def _memory(frames: int, n_fft: int, heard: tuple[int, int], thread: int) -> _Memory:
+    """The memory of one thread for one kind of window."""
+    frequencies = n_fft // 2 + 1
+    return _Memory(
+        np.zeros((frames, n_fft)),
+        np.zeros((frames, frequencies), np.complex128),
+        np.zeros((frequencies, frames), np.complex64),
+        np.zeros((frequencies, frames), np.float32),
+    )
 
 
 def frame_count(samples: int, hop_length: int) -> int:
@@ -128,4 +164,8 @@ def pad_centre(waveform: np.ndarray, n_fft: int, padding: str) -> np.ndarray:
     """
     if not len(waveform):
         raise ValueError("an empty waveform has no frames")
-    return np.pad(np.asarray(waveform, np.float32), n_fft // 2, mode=padding)
+    half = n_fft // 2
+    if padding == "reflect" and len(waveform) > half:  # as np.pad does, in a tenth of its time
+        mirrored = (waveform[half:0:-1], waveform, waveform[-2 : -half - 2 : -1])
+        return np.concatenate(mirrored, dtype=np.float32, casting="same_kind")
+    return np.pad(np.asarray(waveform, np.float32), half, mode=padding)

@@ -14,13 +14,15 @@ def read(folder: Path, corpus: Corpus) -> Listing:
     """One row a recording, and one a transcript that has none; an id begins with the speaker's number."""
     listing = Listing(tried="<speaker>/<chapter>/<id>.wav beside <id>.normalized.txt")
     files = walk(folder)
-    recordings = {stem_of(path): path for path in files if is_recording(path)}
+    recordings = [path for path in files if is_recording(path)]
     transcripts = {
         str(path).removesuffix(ending): path for ending in TRANSCRIPTS for path in files if str(path).endswith(ending)
     }
+    alone = set(transcripts) - {stem_of(path) for path in recordings}
     if transcripts:
-        stems = set(recordings) | set(transcripts)
-        listing.rows = in_order(_row(folder, transcripts.get(stem), recordings.get(stem)) for stem in sorted(stems))
+        rows = [_row(folder, transcripts.get(stem_of(path)), path) for path in recordings]
+        rows += [_row(folder, transcripts[stem], None) for stem in sorted(alone)]
+        listing.rows = in_order(rows)
     return listing
 
 

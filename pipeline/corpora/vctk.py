@@ -15,19 +15,20 @@ def read(folder: Path, corpus: Corpus) -> Listing:
     listing = Listing(tried=f"{TRANSCRIPTS}/<speaker>/<id>.txt and wav48*/<speaker>/<id>.wav or <id>_mic1.flac")
     files = walk(folder)
     transcripts = {
-        path.stem: path
+        (path.parent.name, path.stem): path
         for path in files
         if path.suffix == ".txt" and path.parts[0] == TRANSCRIPTS and len(path.parts) > 2
     }
     recordings = {_utterance(path): path for path in sorted(filter(is_recording, files), key=_microphone, reverse=True)}
-    identities = set(transcripts) | set(recordings)
-    listing.rows = in_order(_row(folder, name, transcripts.get(name), recordings.get(name)) for name in identities)
+    names = sorted(set(transcripts) | set(recordings))
+    listing.rows = in_order(_row(folder, *name, transcripts.get(name), recordings.get(name)) for name in names)
     return listing
 
 
-def _row(folder: Path, identity: str, transcript: PurePosixPath | None, recording: PurePosixPath | None) -> Row:
+def _row(
+    folder: Path, speaker: str, identity: str, transcript: PurePosixPath | None, recording: PurePosixPath | None
+) -> Row:
     place = transcript or recording
-    speaker = place.parent.name if place else ""
     text, problem = (
         read_transcript(folder, str(transcript)) if transcript else ("", f"no text: {TRANSCRIPTS} has no file for it")
     )
@@ -35,9 +36,11 @@ def _row(folder: Path, identity: str, transcript: PurePosixPath | None, recordin
     return Row(identity, text, str(recording or ""), speaker, "en", str(place), 0, problem)
 
 
-def _utterance(recording: PurePosixPath) -> str:
+def _utterance(recording: PurePosixPath) -> tuple[str, str]:
+    """Speaker and id."""
     stem = recording.stem
-    return next((stem.removesuffix(mark) for mark in MICROPHONES if stem.endswith(mark)), stem)
+    identity = next((stem.removesuffix(mark) for mark in MICROPHONES if stem.endswith(mark)), stem)
+    return recording.parent.name, identity
 
 
 def _microphone(recording: PurePosixPath) -> tuple[bool, str]:

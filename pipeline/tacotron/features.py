@@ -31,9 +31,10 @@ def check_features(manifest: Mapping[str, Any], vocabulary: Vocabulary, audio: A
     if digest != vocabulary.digest:
         raise InputError(f"the features' vocabulary is {digest}, and this one is {vocabulary.digest}: dvc repro mels")
     if len(manifest["speakers"]) > 1:
+        counts = ", ".join(f"{name or 'unnamed'} {count}" for name, count in manifest["speakers"].items())
         raise InputError(
-            f"the corpus has {len(manifest['speakers'])} speakers ({', '.join(manifest['speakers'])}), and this model "
-            "has one voice: name one in corpus.speakers"
+            f"the corpus has {len(manifest['speakers'])} speakers (utterances: {counts}), and this model has one voice: "
+            "name one in corpus.speakers"
         )
 
 
@@ -49,7 +50,7 @@ def check_split(split: MelSplit, name: str) -> None:
     if silent:
         raise InputError(
             f"{len(silent)} of {len(split)} utterances of the {name} split have no text (the first is {silent[0]}): "
-            "this model needs transcripts; train_wayback does without"
+            "this model needs transcripts; 'make repro-wayback' runs the half that does without"
         )
 
 

@@ -44,6 +44,13 @@ class TextSettings(NamedTuple):
         """Takes the section `text`."""
         return cls(**{name: getattr(text, name) for name in cls._fields})
 
+    @property
+    def symbols_from(self) -> str:
+        """Where symbols come from: "characters", "cmudict" (English phonemes) or "espeak" (those of other languages)."""
+        if self.units == "characters":
+            return "characters"
+        return "cmudict" if self.language == "en" else "espeak"
+
 
 def normalise(text: str, settings: TextSettings) -> str:
     """Unicode NFC, plain quotes and dashes, single spaces, words for figures ("spoken"), case.

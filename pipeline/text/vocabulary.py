@@ -14,6 +14,7 @@ import numpy as np
 
 from pipeline.errors import InputError
 from pipeline.outputs import write_json
+from pipeline.text import espeak
 from pipeline.text.normaliser import VERSION, TextSettings, normalise
 from pipeline.text.numbers import check_language
 from pipeline.text.phonemes import phoneme_inventory, to_phonemes
@@ -39,11 +40,11 @@ class Vocabulary:
 
     @classmethod
     def collect(cls, texts: Iterable[str], settings: TextSettings, unknown: str, min_count: int) -> "Vocabulary":
-        """The symbols of texts, those that occur `min_count` times at least; of phonemes always the whole inventory."""
+        """The symbols of texts, those that occur `min_count` times at least; of English phonemes always all there are."""
         counts = Counter(symbol for text in texts for symbol in to_symbols(text, settings))
         found = {symbol for symbol, count in counts.items() if count >= min_count}
         special = (PADDING, END, UNKNOWN) if unknown == "symbol" else (PADDING, END)
-        phonemes = phoneme_inventory(settings.stress) if settings.units == "phonemes" else ()
+        phonemes = phoneme_inventory(settings.stress) if settings.symbols_from == "cmudict" else ()
         return cls((*special, *sorted(found - set(phonemes)), *phonemes), settings, unknown)
 
     @classmethod
@@ -171,7 +172,11 @@ class Vocabulary:
 def to_symbols(text: str, settings: TextSettings) -> list[str]:
     """The symbols of a text, without the end symbol: the characters of its normal form, or phonemes and punctuation."""
     normal = normalise(text, settings)
-    return to_phonemes(normal, settings.stress) if settings.units == "phonemes" else list(normal)
+    if settings.symbols_from == "cmudict":
+        return to_phonemes(normal, settings.stress)
+    if settings.symbols_from == "espeak":
+        return espeak.to_phonemes(normal, settings.language, settings.stress)
+    return list(normal)
 
 
 def describe_symbols(counts: Counter[str]) -> str:
@@ -191,12 +196,9 @@ def check_settings(settings: TextSettings) -> None:
     """Refuses settings that no text can be spelt under.
 
     Raises:
-        InputError: Phonemes of another language than English, or a language that num2words does not know.
+        InputError: Phonemes of a language for which nothing is installed, or numbers that num2words cannot spell.
     """
-    if settings.units == "phonemes" and settings.language != "en":
-        raise InputError(
-            f"text.units is phonemes, and the dictionary is English, not {settings.language!r}: "
-            "set text.units to characters"
-        )
+    if settings.symbols_from == "espeak":
+        espeak.check_language(settings.language)
     if settings.normaliser == "spoken":
         check_language(settings.language)

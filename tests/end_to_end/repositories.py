@@ -158,11 +158,12 @@ def copy_repository(repository: Repository, folder: Path) -> Repository:
 
 
 def _copy_corpus(source: Path, target: Path, count: int) -> None:
+    """Some short recordings, in a folder of their own, so that ids hold a slash."""
     rows = (source / "metadata.csv").read_text(encoding="utf-8").splitlines()
     short = sorted(rows, key=lambda row: (source / "wavs" / f"{row.split('|')[0]}.flac").stat().st_size)
     chosen = sorted(short[20 : 20 + count])
-    (target / "wavs").mkdir(parents=True)
-    (target / "metadata.csv").write_text("\n".join(chosen) + "\n", encoding="utf-8")
+    (target / "wavs/prompts").mkdir(parents=True)
+    (target / "metadata.csv").write_text("".join(f"prompts/{row}\n" for row in chosen), encoding="utf-8")
     shutil.copy(source / "ATTRIBUTION.md", target)
     for row in chosen:
-        shutil.copy(source / "wavs" / f"{row.split('|')[0]}.flac", target / "wavs")
+        shutil.copy(source / "wavs" / f"{row.split('|')[0]}.flac", target / "wavs/prompts")

@@ -19,6 +19,7 @@ from pipeline.sections.mels import Mels
 from pipeline.sections.text import Text
 from pipeline.sections.vocabulary import Vocabulary as VocabularySection
 from pipeline.shards import open_mels
+from pipeline.tacotron.features import check_features, check_split
 from pipeline.vocabulary import collect
 
 RATE = 16000
@@ -139,6 +140,23 @@ def test_symbols_that_training_never_saw_follow_the_policy(write, utterances, ca
 def test_a_text_of_unknown_symbols_alone_is_left_out(write, utterances):
     strange = [u._replace(text="жжж") if u.id == "3" else u for u in utterances]
     assert write(utterances=strange).manifest["rejected"] == {"no text": 1}
+
+
+def test_a_training_refuses_several_speakers_with_the_utterances_of_each(write, utterances):
+    two = [u._replace(speaker="Ann" if number < 5 else "Bob") for number, u in enumerate(utterances)]
+    vocabulary = collect(two, TEXT, ONCE)
+    with pytest.raises(InputError, match=r"2 speakers \(utterances: Ann 5, Bob 7\).*name one in corpus\.speakers"):
+        check_features(write("two", utterances=two).manifest, vocabulary, AUDIO, MELS)
+    check_features(write("one").manifest, vocabulary, AUDIO, MELS)
+
+
+def test_a_training_refuses_utterances_without_text_with_the_half_that_needs_none(write):
+    part = write().split("train")
+    part.symbol_counts[0] = 1
+    with pytest.raises(
+        InputError, match=r"1 of 6 utterances of the train split have no text \(the first is 0\).*repro-way"
+    ):
+        check_split(part, "train")
 
 
 def test_a_corpus_without_text_names_the_half_that_needs_none(utterances):

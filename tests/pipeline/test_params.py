@@ -138,8 +138,19 @@ def test_an_experiment_s_folder_takes_the_main_checkout_s_runtime_settings(tmp_p
 
 def test_a_wrong_runtime_setting_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRISE_WORKERS", "0")
-    with pytest.raises(InputError, match=r"runtime.yaml: workers is 0"):
+    with pytest.raises(
+        InputError, match=r"runtime.yaml: workers is 0; must be a number of processes, 1 or more, or dask"
+    ):
         load_runtime(tmp_path)
+
+
+def test_workers_are_processes_or_the_cluster_of_a_scheduler(tmp_path, monkeypatch):
+    assert load_runtime(tmp_path).pool == 2
+    monkeypatch.setenv("REPRISE_WORKERS", "dask")
+    with pytest.raises(InputError, match=r"^runtime.yaml: workers is dask: set scheduler to the address of one"):
+        load_runtime(tmp_path)
+    monkeypatch.setenv("REPRISE_SCHEDULER", "tcp://host:8786")
+    assert load_runtime(tmp_path).pool == "tcp://host:8786"
 
 
 def test_setting_a_parameter_keeps_everything_else(folder):

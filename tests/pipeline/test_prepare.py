@@ -2,6 +2,10 @@
 
 import csv
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -200,6 +204,55 @@ def test_a_split_depends_on_the_id_and_a_larger_test_share_only_adds_to_it(ident
     assert split == split_of(identity, validation, test)
     if split == "test":
         assert split_of(identity, validation, test + 0.01) == "test"
+
+
+def test_added_recordings_move_no_utterance_between_splits(tmp_path):
+    shares = prepare_section(validation_fraction=0.3, test_fraction=0.3)
+    make_corpus(tmp_path, 20)
+    before = {utterance.id: utterance.split for utterance in prepared(tmp_path, prepare=shares)[2]}
+    make_corpus(tmp_path, 40)
+    lines = (tmp_path / "metadata.csv").read_text("utf-8").splitlines()
+    (tmp_path / "metadata.csv").write_text("\n".join(reversed(lines)), "utf-8")
+    after = {utterance.id: utterance.split for utterance in prepared(tmp_path, prepare=shares)[2]}
+    assert set(before.values()) == {"train", "validation", "test"}
+    assert after | before == after
+    assert len(after) == 40
+
+
+NAMES = ("$(touch made)", "`touch made`", "a; touch made", "-rf", "{0}", "%s", "%(x)s", "a b", "'", '"', "*", "~", "ü")
+
+
+def test_names_that_look_like_commands_and_formats_are_names(tmp_path):
+    for number, name in enumerate(NAMES):
+        record(tmp_path / f"wavs/{name}.wav", number)
+    (tmp_path / "metadata.csv").write_text("".join(f"{name}|{name}\n" for name in NAMES), "utf-8")
+    _, _, utterances, rejects = prepared(tmp_path)
+    write_utterances(tmp_path, utterances)
+    assert [(found.id, found.text, found.audio) for found in read_utterances(tmp_path)] == [
+        (name, name, f"wavs/{name}.wav") for name in NAMES
+    ]
+    assert rejects == []
+    assert not list(tmp_path.rglob("made"))
+
+
+def test_the_locale_changes_nothing(tmp_path):
+    names = ("äöü", "жук", "a")
+    for number, name in enumerate(names):
+        record(tmp_path / f"corpus/wavs/{name}.wav", number)
+    (tmp_path / "corpus/metadata.csv").write_text("".join(f"{name}|“{name}”\n" for name in names), "utf-8")
+    root = Path(__file__).parents[2]
+    shutil.copyfile(root / "dvc.yaml", tmp_path / "dvc.yaml")
+    params = (root / "params.yaml").read_text("utf-8").replace("min_per_split: 8", "min_per_split: 0")
+    (tmp_path / "params.yaml").write_text(params, "utf-8")
+    for name, locale in (("plain", {"LC_ALL": "C", "PYTHONUTF8": "0"}), ("utf-8", {"LC_ALL": "C.UTF-8"})):
+        arguments = ["--corpus", "corpus", "--prepared", name, "--metrics", f"{name}.json"]
+        environment = os.environ | {"PYTHONPATH": str(root), "REPRISE_PYTHON": sys.executable, "REPRISE_WORKERS": "1"}
+        environment |= locale
+        command = [root / "pipeline/python", "-m", "pipeline.prepare", *arguments]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert [utterance.id for utterance in read_utterances(tmp_path / "plain")] == list(names)
+    for file in ("utterances.csv", "rejects.csv"):
+        assert (tmp_path / "plain" / file).read_bytes() == (tmp_path / "utf-8" / file).read_bytes()
 
 
 def test_splits_have_about_their_shares():

@@ -51,6 +51,11 @@ def test_an_edge_has_one_home(library):
     assert len(importers(library)) == 1
 
 
+def test_texts_become_symbols_by_one_road_for_training_and_synthesis():
+    inner = {f"pipeline/text/{name}.py" for name in ("english", "numbers", "phonemes")}
+    assert [path for path in EVERYTHING if graph.imports(path) & inner and not path.startswith("pipeline/text/")] == []
+
+
 @pytest.mark.parametrize("module", WITHOUT_TENSORFLOW)
 def test_stages_that_need_no_tensorflow_do_not_import_it(module):
     reached = graph.closure(f"pipeline/{module}.py")

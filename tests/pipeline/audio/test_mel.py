@@ -1,10 +1,12 @@
 """What a log-mel frame says about a signal."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from pipeline.audio.basis import mel_filters
-from pipeline.audio.mel import MelSettings, frame_count, log_mel
+from pipeline.audio.mel import MelSettings, frame_count, log_mel, pad_centre
 
 SETTINGS = MelSettings(16000, 1024, 200, 800, 80, 60.0, 7600.0, "reflect", 1e-4)
 
@@ -31,6 +33,22 @@ def test_long_clips_are_made_in_parts_and_equal_the_whole(monkeypatch):
     whole = log_mel(wave, SETTINGS)
     monkeypatch.setattr("pipeline.audio.mel.FRAMES_AT_ONCE", 7)
     np.testing.assert_array_equal(log_mel(wave, SETTINGS), whole)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 7, 8, 9, 10, 30])
+@pytest.mark.parametrize("padding", ["reflect", "constant"])
+def test_padding_is_numpys(samples, padding):
+    wave = np.random.default_rng(0).normal(size=samples).astype(np.float32)
+    np.testing.assert_array_equal(pad_centre(wave, 16, padding), np.pad(wave, 8, mode=padding))
+
+
+def test_neither_other_windows_nor_other_threads_leave_traces():
+    waves = [np.random.default_rng(seed).normal(size=20000).astype(np.float32) for seed in range(16)]
+    alone = [log_mel(wave, SETTINGS) for wave in waves]
+    log_mel(waves[0], SETTINGS._replace(win_length=1024))
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda wave: log_mel(wave, SETTINGS), waves))
+    np.testing.assert_array_equal(together, alone)
 
 
 def test_silence_is_the_floor():

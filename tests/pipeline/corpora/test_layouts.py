@@ -1,5 +1,6 @@
 """The other layouts: what each reads, and that no row gets lost."""
 
+import zipfile
 from typing import get_args
 
 import pytest
@@ -106,6 +107,24 @@ def test_vctk(tmp_path, layout, write, record):
     assert problems(listing)["p315_001"].startswith("no text")
 
 
+def test_one_id_of_two_speakers_stays_two_rows(tmp_path, layout, write, record):
+    for speaker in ("p1", "p2"):
+        record(f"wav48/{speaker}/001.wav")
+        write(f"txt/{speaker}/001.txt", f"By {speaker}.")
+    rows = read_corpus(tmp_path, layout(format="vctk")).rows
+    assert [(row.id, row.speaker, row.text, row.audio) for row in rows] == [
+        ("001", "p1", "By p1.", "wav48/p1/001.wav"),
+        ("001", "p2", "By p2.", "wav48/p2/001.wav"),
+    ]
+
+
+def test_two_recordings_of_one_name_stay_two_rows(tmp_path, layout, write, record):
+    record("1/2/1_2_3.wav", "1/2/1_2_3.flac")
+    write("1/2/1_2_3.normalized.txt", "Twice.")
+    rows = read_corpus(tmp_path, layout(format="libritts")).rows
+    assert [(row.id, row.audio) for row in rows] == [("1_2_3", "1/2/1_2_3.flac"), ("1_2_3", "1/2/1_2_3.wav")]
+
+
 def test_libritts(tmp_path, layout, write, record):
     folder = "train-clean-100/103/1240"
     record(*(f"{folder}/103_1240_0000{n}.wav" for n in (1, 2, 3)))
@@ -135,6 +154,18 @@ def test_folder(tmp_path, layout, write, record):
         "bad": "text",
         "c": "no text",
     }
+
+
+def test_archives_are_not_unpacked(tmp_path, layout, write, record):
+    record("a.wav")
+    write("a.txt", "Hi.")
+    with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
+        archive.write(tmp_path / "a.wav", "../outside.wav")
+        archive.write(tmp_path / "a.wav", "inside.wav")
+    before = sorted(tmp_path.rglob("*"))
+    assert list(found(read_corpus(tmp_path, layout(format="folder")))) == ["a"]
+    assert list(found(read_corpus(tmp_path, layout(format="audio")))) == ["a"]
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_audio_and_files(tmp_path, layout, write, record):

@@ -133,11 +133,6 @@ def test_a_language_whose_numbers_cannot_be_spelt_is_refused_with_what_to_set():
         check_settings(ENGLISH._replace(language="xx"))
 
 
-def test_phonemes_of_another_language_are_refused_with_what_to_set():
-    with pytest.raises(InputError, match=r"set text\.units to characters"):
-        check_settings(BASIC._replace(units="phonemes"))
-
-
 ANY_TEXT = st.text(
     alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from("0123456789$£.,:-/#*() aAMmps")), max_size=40
 )
