@@ -8,19 +8,18 @@ Our step is that of training: determinism on, dropout and zoneout on, clipping a
 
 import argparse
 import importlib.util
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import venv
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-TORCH, TORCHAUDIO = "torch==2.13.0", "torchaudio==2.11.1"
+from bench.contenders import Contender, in_turn, make_torch, serve
+
+TORCHAUDIO = "torchaudio==2.11.1"
 PEER_FILE = "torchaudio/models/tacotron2.py"
 BATCH, SYMBOLS, FRAMES, MELS, DECODED, THREADS = 16, 60, 200, 80, 400, 2
 VOCABULARY = 60
@@ -55,7 +54,7 @@ def main() -> None:
     parser.add_argument("--contender", choices=["ours", "peer"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.contender:
-        serve(arguments.contender, arguments.sizes[0], arguments.peer_code)
+        serve_work(arguments.contender, arguments.sizes[0], arguments.peer_code)
         return
     python, code = arguments.peer_python, arguments.peer_code
     if python is None or code is None:
@@ -66,19 +65,16 @@ def main() -> None:
 
 def compare(size: str, samples: int, python: Path, code: Path) -> None:
     """Runs both contenders in turn and prints medians and their ratios."""
-    contenders = {"ours": Contender(Path(sys.executable), "ours", size, code)}
-    contenders["peer"] = Contender(python, "peer", size, code)
+    interpreters = {"ours": Path(sys.executable), "peer": python}
+    contenders = {
+        name: Contender(each, __file__, ["--contender", name, "--sizes", size, "--peer-code", str(code)])
+        for name, each in interpreters.items()
+    }
     peak = statistics.median(contenders["ours"].measure("peak") for _ in range(samples))
     gigaflops = 2 * PEAK_SHAPE[0] * PEAK_SHAPE[1] * PEAK_SHAPE[2] / 1e9 / peak
     print(f"{size}: matrix product {gigaflops:.0f} GFLOP/s", flush=True)
     for work in ("step", "decode 1", "decode 8"):
-        times = {name: [] for name in contenders}
-        for contender in contenders.values():
-            contender.measure(work)
-        for _ in range(samples):
-            for name, contender in contenders.items():
-                times[name].append(contender.measure(work))
-        medians = {name: statistics.median(values) for name, values in times.items()}
+        medians = in_turn(contenders, work, samples)
         ratio = medians["peer"] / medians["ours"]
         line = f"  {work:<9} ours {medians['ours']:.4f} s  torchaudio {medians['peer']:.4f} s  ratio {ratio:.2f}"
         if work == "step":
@@ -90,37 +86,9 @@ def compare(size: str, samples: int, python: Path, code: Path) -> None:
         contender.end()
 
 
-class Contender:
-    """A process that measures on demand."""
-
-    def __init__(self, python: Path, name: str, size: str, code: Path):
-        command = [str(python), __file__, "--contender", name, "--sizes", size, "--peer-code", str(code)]
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
-        self._process = subprocess.Popen(
-            command, env={**os.environ, **quiet}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def measure(self, work: str) -> float:
-        """Seconds of one execution; of `memory`, the bytes of the process at its largest."""
-        self._process.stdin.write(work + "\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
-
-    def end(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
-
-
-def serve(name: str, size: str, code: Path) -> None:
-    """Executes the works named on the standard input, a number on the standard output for each."""
-    works = ours(SIZES[size]) if name == "ours" else peer(SIZES[size], code)
-    works["memory"] = lambda: None
-    for line in sys.stdin:
-        work = line.strip()
-        started = time.perf_counter()
-        works[work]()
-        seconds = time.perf_counter() - started
-        print(largest_memory() if work == "memory" else seconds, flush=True)
+def serve_work(name: str, size: str, code: Path) -> None:
+    """Answers the works named on the standard input."""
+    serve(ours(SIZES[size]) if name == "ours" else peer(SIZES[size], code))
 
 
 def ours(size: Size) -> dict[str, Callable[[], None]]:
@@ -255,18 +223,10 @@ def peer(size: Size, code: Path) -> dict[str, Callable[[], None]]:
     return {"step": step, "decode 1": lambda: decode(1), "decode 8": lambda: decode(8)}
 
 
-def largest_memory() -> int:
-    """Bytes of this process at its largest."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return 1024 * int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-
-
 def make_peer(folder: Path) -> tuple[Path, Path]:
     """The peer's Python and its file; they are made once."""
-    python, code = folder / "venv" / "bin" / "python", folder / PEER_FILE
+    python, code = make_torch(folder), folder / PEER_FILE
     if not code.exists():
-        venv.create(folder / "venv", with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", TORCH, "numpy"], check=True)
         subprocess.run([python, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, TORCHAUDIO], check=True)
         with zipfile.ZipFile(next(folder.glob("torchaudio-*.whl"))) as wheel:
             wheel.extract(PEER_FILE, folder)
