@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+LAUNCHER = Path(__file__).parents[1] / "pipeline" / "python"
 TORCH, TORCHAUDIO = "torch==2.13.0", "torchaudio==2.11.1"
 PEER_FILE = "torchaudio/models/tacotron2.py"
 BATCH, SYMBOLS, FRAMES, MELS, DECODED, THREADS = 16, 60, 200, 80, 400, 2
@@ -66,7 +67,7 @@ def main() -> None:
 
 def compare(size: str, samples: int, python: Path, code: Path) -> None:
     """Runs both contenders in turn and prints medians and their ratios."""
-    contenders = {"ours": Contender(Path(sys.executable), "ours", size, code)}
+    contenders = {"ours": Contender(LAUNCHER, "ours", size, code)}
     contenders["peer"] = Contender(python, "peer", size, code)
     peak = statistics.median(contenders["ours"].measure("peak") for _ in range(samples))
     gigaflops = 2 * PEAK_SHAPE[0] * PEAK_SHAPE[1] * PEAK_SHAPE[2] / 1e9 / peak
@@ -95,9 +96,9 @@ class Contender:
 
     def __init__(self, python: Path, name: str, size: str, code: Path):
         command = [str(python), __file__, "--contender", name, "--sizes", size, "--peer-code", str(code)]
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(Path(__file__).parents[1])}
+        settings = {"PYTHONPATH": str(Path(__file__).parents[1]), "REPRISE_PYTHON": sys.executable}
         self._process = subprocess.Popen(
-            command, env={**os.environ, **quiet}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env={**os.environ, **settings}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def measure(self, work: str) -> float:

@@ -1,7 +1,7 @@
 """A Tacotron small enough to test, utterances of many lengths, and a vocabulary of letters."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,13 +51,13 @@ def tiny_params(**changes: object) -> TrainTacotron:
     return check_params(ROOT).train_tacotron.model_copy(update=TINY | changes)
 
 
-def write_split(folder: Path, count: int, seed: int) -> MelSplit:
-    """Utterances of 5 to 40 frames and 2 to 20 symbols."""
+def write_split(folder: Path, count: int, seed: int, lengths: Sequence[int] = range(5, 41)) -> MelSplit:
+    """Utterances of such numbers of frames and of 2 to 20 symbols."""
     draw = np.random.default_rng(seed)
     folder.mkdir()
     with write_mels(folder, N_MELS) as writer:
         for number in range(count):
-            frames = draw.normal(-2, 1, (draw.integers(5, 41), N_MELS)).astype(np.float32)
+            frames = draw.normal(-2, 1, (draw.choice(lengths), N_MELS)).astype(np.float32)
             symbols = draw.integers(2, VOCABULARY.size, draw.integers(2, LONGEST_TEXT + 1)).astype(np.int32)
             writer.add(f"utterance-{number}", "train", {"frames": frames, "symbols": symbols}, ("text",))
     (folder / MANIFEST).write_text(json.dumps({"content": "mels", "format": FORMAT}), encoding="utf-8")
