@@ -11,6 +11,8 @@ from pathlib import Path
 
 TORCH = "torch==2.13.0"
 ROOT = Path(__file__).parents[1]
+LAUNCHER = ROOT / "pipeline" / "python"
+"""Starts ours as the stages are started."""
 
 
 class Contender:
@@ -26,10 +28,10 @@ class Contender:
     def __init__(
         self, python: Path, script: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
     ):
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), **(environment or {})}
+        settings = {"PYTHONPATH": str(ROOT), "REPRISE_PYTHON": sys.executable, **(environment or {})}
         self._process = subprocess.Popen(
             [str(python), script, *arguments],
-            env={**os.environ, **quiet},
+            env={**os.environ, **settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

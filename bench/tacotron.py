@@ -10,14 +10,13 @@ import argparse
 import importlib.util
 import statistics
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.contenders import Contender, in_turn, make_torch, serve
+from bench.contenders import LAUNCHER, Contender, in_turn, make_torch, serve
 
 TORCHAUDIO = "torchaudio==2.11.1"
 PEER_FILE = "torchaudio/models/tacotron2.py"
@@ -65,7 +64,7 @@ def main() -> None:
 
 def compare(size: str, samples: int, python: Path, code: Path) -> None:
     """Runs both contenders in turn and prints medians and their ratios."""
-    interpreters = {"ours": Path(sys.executable), "peer": python}
+    interpreters = {"ours": LAUNCHER, "peer": python}
     contenders = {
         name: Contender(each, __file__, ["--contender", name, "--sizes", size, "--peer-code", str(code)])
         for name, each in interpreters.items()

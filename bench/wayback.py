@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.contenders import (
+    LAUNCHER,
     ROOT,
     Contender,
     forget_largest_memory,
@@ -95,7 +96,7 @@ def compare_training(arguments: argparse.Namespace) -> None:
 def compare_layouts(arguments: argparse.Namespace) -> None:
     """Time per symbol of the wayback layout against our own stack of the same sizes."""
     names = ("stack-256", "wayback-256", "wayback-256-whole")
-    contenders = {name: contender(Path(sys.executable), "ours", name) for name in names}
+    contenders = {name: contender(LAUNCHER, "ours", name) for name in names}
     medians = in_turn(contenders, "step", arguments.samples)
     traces = {name: each.measure("retraced") for name, each in contenders.items()}
     per_symbol = {name: seconds / CASES[name].steps for name, seconds in medians.items()}
@@ -110,7 +111,7 @@ def compare_layouts(arguments: argparse.Namespace) -> None:
 
 def compare_sampling(arguments: argparse.Namespace) -> None:
     """Symbols a second of all rows, ours in both layouts and the peer's step loop."""
-    contenders = {name: contender(Path(sys.executable), "ours", name) for name in ("stack-256", "wayback-256")}
+    contenders = {name: contender(LAUNCHER, "ours", name) for name in ("stack-256", "wayback-256")}
     contenders["peer"] = contender(peer_python(arguments), "peer", "stack-256")
     for rows in (1, 16):
         medians = in_turn(contenders, f"sample {rows}", arguments.samples)
@@ -169,7 +170,7 @@ PARTS = {
 
 def both(arguments: argparse.Namespace, case: str) -> dict[str, Contender]:
     return {
-        "ours": contender(Path(sys.executable), "ours", case),
+        "ours": contender(LAUNCHER, "ours", case),
         "peer": contender(peer_python(arguments), "peer", case),
     }
 

@@ -187,7 +187,7 @@ class Decoder:
         )
         return tf.concat([tf.zeros_like(last[:1]), last[:-1]], axis=0)
 
-    def prenet_noise(self, steps: tf.Tensor, batch: tf.Tensor, rate: float, seed: tf.Tensor) -> PrenetNoise:
+    def prenet_noise(self, steps: tf.Tensor, batch: tf.Tensor, rate: tf.Tensor | float, seed: tf.Tensor) -> PrenetNoise:
         """Factors of dropout for all steps [steps, batch, prenet] each."""
         shape = [steps, batch, self._settings.prenet_units]
         lower, upper = seeds(seed, 2)

@@ -10,7 +10,7 @@ def seeds(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
     return tf.unstack(tf.random.split(seed, count, alg="philox"))
 
 
-def drop(shape: tf.Tensor, rate: float, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def drop(shape: tf.Tensor, rate: tf.Tensor | float, seed: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Factors of dropout: zero with probability `rate`, else what keeps the mean at one."""
     kept = _chance(shape, 1.0 - rate, seed)
     return tf.where(kept, tf.cast(1.0 / (1.0 - rate), dtype), tf.zeros([], dtype))
@@ -26,5 +26,5 @@ def zoneout_expectation(rate: float, dtype: tf.DType) -> Zoneout:
     return Zoneout(tf.cast(rate, dtype), tf.cast(rate, dtype))
 
 
-def _chance(shape: tf.Tensor, probability: float, seed: tf.Tensor) -> tf.Tensor:
+def _chance(shape: tf.Tensor, probability: tf.Tensor | float, seed: tf.Tensor) -> tf.Tensor:
     return tf.random.stateless_uniform(shape, seed, alg="philox") < probability

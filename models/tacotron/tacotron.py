@@ -80,7 +80,7 @@ class Tacotron:
         symbol_counts: tf.Tensor,
         frames: tf.Tensor,
         frame_counts: tf.Tensor,
-        prenet_dropout: float,
+        prenet_dropout: tf.Tensor | float,
         seed: tf.Tensor,
     ) -> Outputs:
         """Teacher forcing with stored statistics and expected zoneout; the pre-net's dropout stays on, at its own rate."""
@@ -96,9 +96,9 @@ class Tacotron:
         self,
         symbol_ids: tf.Tensor,
         symbol_counts: tf.Tensor,
-        max_steps: int,
-        stop_threshold: float,
-        prenet_dropout: float,
+        max_steps: tf.Tensor | int,
+        stop_threshold: tf.Tensor | float,
+        prenet_dropout: tf.Tensor | float,
         seed: tf.Tensor,
     ) -> Speech:
         """Free running until each row says stop, or for `max_steps` decoder steps."""

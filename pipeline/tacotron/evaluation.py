@@ -80,11 +80,11 @@ def _evaluate_batch(
     about = trained.about
     arrays = {name: tf.constant(array) for name, array in make_batch(split, about.scale, bucket, places).items()}
     noise = tf.constant([seed, 0], tf.int64)
-    followed = trained.model.follow(**arrays, prenet_dropout=section.prenet_dropout, seed=noise)
+    followed = trained.follow(**arrays, prenet_dropout=section.prenet_dropout, seed=noise)
     deviation = tf.constant(about.scale.deviation)
     counts = arrays["frame_counts"], arrays["symbol_counts"]
     sums = loss.sums(followed, arrays["frames"], *counts, deviation, about.objective)
-    speech = trained.model.speak(
+    speech = trained.speak(
         arrays["symbol_ids"],
         arrays["symbol_counts"],
         max_steps(trained, section.max_seconds),

@@ -86,7 +86,7 @@ def _say_piece(trained: Trained, text: str, manner: Manner) -> Said:
     count = len(symbol_ids)
     padded = np.zeros((1, -(-count // SYMBOLS_PER_SHAPE) * SYMBOLS_PER_SHAPE), np.int32)
     padded[0, :count] = symbol_ids
-    speech = trained.model.speak(
+    speech = trained.speak(
         tf.constant(padded),
         tf.constant([count], tf.int32),
         max_steps(trained, manner.max_seconds),

@@ -2,15 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from models.tacotron.loss import Objective
 from models.tacotron.settings import Settings
-from models.tacotron.tacotron import Tacotron
+from models.tacotron.tacotron import Outputs, Speech, Tacotron
 from models.tacotron.variables import Variables
 from pipeline.audio.mel import MelSettings
 from pipeline.errors import InputError
@@ -45,9 +46,16 @@ class About(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A model ready to speak."""
+    """A model ready to speak.
 
-    model: Tacotron
+    Attributes:
+        follow, speak: Those of `models.tacotron.tacotron.Tacotron`, each traced once for texts and frames of all lengths.
+        about: What it was built from.
+        vocabulary: What it reads.
+    """
+
+    follow: Callable[..., Outputs]
+    speak: Callable[..., Speech]
     about: About
     vocabulary: Vocabulary
 
@@ -94,7 +102,20 @@ def read_trained(folder: Path) -> Trained:
     about = _about(json.loads((folder / PARAMS).read_text(encoding="utf-8")))
     model, variables = build(about.settings, 0)
     read_weights(folder / WEIGHTS, variables.trained | variables.statistics)
-    return Trained(model, about, Vocabulary.load(folder / VOCABULARY_FILE))
+    return ready(model, about, Vocabulary.load(folder / VOCABULARY_FILE))
+
+
+def ready(model: Tacotron, about: About, vocabulary: Vocabulary) -> Trained:
+    """Compiles what a model can do."""
+    ids, counts = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    frames = tf.TensorSpec([None, None, about.settings.n_mels], tf.float32)
+    steps, chance, seed = tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32), tf.TensorSpec([2], tf.int64)
+    return Trained(
+        tf.function(model.follow, input_signature=[ids, counts, frames, counts, chance, seed], autograph=False),
+        tf.function(model.speak, input_signature=[ids, counts, steps, chance, chance, seed], autograph=False),
+        about,
+        vocabulary,
+    )
 
 
 def _about(values: Mapping[str, Any]) -> About:
