@@ -37,7 +37,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path, evaluated: Path
         rows.to_csv(folder / "per_utterance.csv", index=False, lineterminator="\n")
         entries = [draw(folder, model, test, utterance) for utterance in utterances[: section.picture_count]]
         write_json(folder / "samples.json", entries)
-        tracked.log_artifact(folder)
+        tracked.log_output(folder)
         tracked.log_metrics(figures)
     write_json(metrics, figures)
 
