@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3.11
 BIN := .venv/bin
-RUN := pipeline/python -m
+MODULE := pipeline/python -m
 
 export MLFLOW_DISABLE_TELEMETRY := true
 export DO_NOT_TRACK := true
@@ -29,52 +29,62 @@ venv: .venv/installed ## The environment of pinned versions, in .venv
 
 .PHONY: repro repro-tacotron repro-wayback
 repro: venv ## The whole pipeline: recordings to speech, every training tracked
-	$(RUN) pipeline.params
+	$(MODULE) pipeline.params
 	$(BIN)/dvc repro
-	@$(RUN) pipeline.headline
+	@$(MODULE) pipeline.headline
 
 repro-tacotron: venv ## Text to speech alone
-	$(RUN) pipeline.params
+	$(MODULE) pipeline.params
 	$(BIN)/dvc repro evaluate_tacotron synthesize_tacotron
-	@$(RUN) pipeline.report --data data --report data/report
-	@$(RUN) pipeline.headline
+	@$(MODULE) pipeline.report --data data --report data/report
+	@$(MODULE) pipeline.headline
 
 repro-wayback: venv ## Next-symbol prediction alone
-	$(RUN) pipeline.params
+	$(MODULE) pipeline.params
 	$(BIN)/dvc repro evaluate_wayback synthesize_wayback
-	@$(RUN) pipeline.report --data data --report data/report
-	@$(RUN) pipeline.headline
+	@$(MODULE) pipeline.report --data data --report data/report
+	@$(MODULE) pipeline.headline
 
 .PHONY: ui report compare sync
 ui: venv ## MLflow's pages on the runs of this repository
-	@$(RUN) pipeline.ui
+	@$(MODULE) pipeline.ui
 
 report: venv ## The page of what is there now: data/report/index.html
-	@$(RUN) pipeline.report --data data --report data/report
+	@$(MODULE) pipeline.report --data data --report data/report
 
 compare: venv ## What differs between two runs: A=run B=run
-	@$(RUN) pipeline.compare --a "$${A:?is missing: make compare A=run B=run}" --b "$${B:?is missing: make compare A=run B=run}"
+	@$(MODULE) pipeline.compare --a "$${A:?is missing: make compare A=run B=run}" --b "$${B:?is missing: make compare A=run B=run}"
+
+.PHONY: show restore why
+show: venv ## What a run was made of: RUN=run (an id, a run-id file, a model folder or a stage in dvc.lock)
+	@$(MODULE) pipeline.show --run "$${RUN:?is missing: make show RUN=run}"
+
+restore: venv ## A work tree with a run's code, parameters and data: RUN=run TO=folder
+	@$(MODULE) pipeline.restore --run "$${RUN:?is missing: make restore RUN=run TO=folder}" --to "$${TO:?is missing: make restore RUN=run TO=folder}"
+
+why: venv ## What changed since a stage last ran: STAGE=train_wayback [RUN=run]
+	@$(MODULE) pipeline.why --stage "$${STAGE:?is missing: make why STAGE=stage}" --run "$${RUN:-}"
 
 sync: venv ## Delivers to MLflow what could not be delivered before
-	@$(RUN) pipeline.sync
+	@$(MODULE) pipeline.sync
 
 .PHONY: say sample
 say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav
-	@$(RUN) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}"
+	@$(MODULE) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}"
 
 sample: venv ## Goes on from a recording: PRIMER=x.wav OUT=y.wav (no PRIMER: from nothing)
-	@$(RUN) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}"
+	@$(MODULE) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}"
 
 .PHONY: corpus check
 corpus: venv ## Takes another corpus: FROM=folder NAME=x
-	@$(RUN) pipeline.add_corpus --folder "$${FROM:?is missing: make corpus FROM=folder NAME=x}" --name "$${NAME:?is missing: make corpus FROM=folder NAME=x}"
+	@$(MODULE) pipeline.add_corpus --folder "$${FROM:?is missing: make corpus FROM=folder NAME=x}" --name "$${NAME:?is missing: make corpus FROM=folder NAME=x}"
 
 check: venv ## Says what is wrong with a corpus before it is used: CORPUS=folder [FORMAT=ljspeech]
-	@$(RUN) pipeline.check --corpus "$${CORPUS:?is missing: make check CORPUS=folder}" $(if $(FORMAT),--format "$$FORMAT")
+	@$(MODULE) pipeline.check --corpus "$${CORPUS:?is missing: make check CORPUS=folder}" $(if $(FORMAT),--format "$$FORMAT")
 
 .PHONY: clean
 clean: venv ## Lists what can be made again; FOR_REAL=1 removes it, ALL=1 MLflow's runs too
-	@$(RUN) pipeline.clean --for-real "$${FOR_REAL:-}" --everything "$${ALL:-}"
+	@$(MODULE) pipeline.clean --for-real "$${FOR_REAL:-}" --everything "$${ALL:-}"
 
 .PHONY: bench
 bench: .venv/installed-dev ## Speeds beside those of others, as ratios: NAME=mels (a file of bench/)

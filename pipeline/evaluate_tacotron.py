@@ -43,7 +43,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path, evaluated: Path
         drawn = list(zip(utterances, heard, strict=True))[: section.picture_count]
         entries = [draw(folder, model, test, utterance) | heard_text(row) for utterance, row in drawn]
         write_json(folder / "samples.json", entries)
-        tracked.log_artifact(folder)
+        tracked.log_output(folder)
         tracked.log_metrics(figures)
     write_json(metrics, figures)
 

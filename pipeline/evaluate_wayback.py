@@ -31,7 +31,7 @@ def main(codes: Path, trained: Path, run: Path, evaluated: Path, metrics: Path) 
         rows = evaluate(model, test, section.batch_size, Dump(folder, section.dump_count))
         figures = summary(rows, counted)
         rows.to_csv(folder / "per_utterance.csv", index=False, lineterminator="\n")
-        tracked.log_artifact(folder)
+        tracked.log_output(folder)
         tracked.log_metrics(figures)
     write_json(metrics, figures)
 

@@ -45,8 +45,8 @@ def main_root() -> Path:
         if folder.parts[-len(EXPERIMENT_FOLDER) :] == EXPERIMENT_FOLDER:
             root = folder.parents[len(EXPERIMENT_FOLDER) - 1]
             break
-    common = _git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    toplevel = _git(root, "rev-parse", "--path-format=absolute", "--show-toplevel")
+    common = git(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    toplevel = git(root, "rev-parse", "--path-format=absolute", "--show-toplevel")
     if common is None or toplevel is None:
         return root
     shared = Path(common.strip("\n")).resolve()
@@ -74,16 +74,16 @@ class StageFacts(NamedTuple):
     params: dict[str, Any]
 
 
-def stage_facts(stage: str) -> StageFacts:
-    """What dvc.yaml, the parameters and the files say now about a stage.
+def stage_facts(stage: str, checkout: Path | None = None) -> StageFacts:
+    """What dvc.yaml, the parameters and the files of a checkout (the running one) say now about a stage.
 
     Raises:
         InputError: dvc.yaml has no such stage.
     """
-    root = code_root()
+    root = checkout or code_root()
     definition = _stage_definition(root, stage)
     deps = {path: path_md5(root / path, root) for path in sorted(definition.get("deps", []))}
-    return StageFacts(_as_line(definition["cmd"]), deps, _declared_params(root, definition.get("params", [])))
+    return StageFacts(as_line(definition["cmd"]), deps, _declared_params(root, definition.get("params", [])))
 
 
 def stage_digest(stage: str, without: Collection[str] = ()) -> str:
@@ -156,12 +156,12 @@ def git_facts() -> GitFacts | None:
     Changes nothing in the repository.
     """
     root = code_root()
-    commit = _git(root, "rev-parse", "HEAD")
+    commit = git(root, "rev-parse", "HEAD")
     if commit is None:
         return None
-    top = Path((_git(root, "rev-parse", "--path-format=absolute", "--show-toplevel") or str(root)).strip("\n"))
+    top = Path((git(root, "rev-parse", "--path-format=absolute", "--show-toplevel") or str(root)).strip("\n"))
     outputs = [f":(exclude,literal){path}" for path in (*stage_outputs(root), LOCK)]
-    listing = _git(root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", ".", *outputs)
+    listing = git(root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", ".", *outputs)
     entries = [(entry[:2], entry[3:]) for entry in (listing or "").split("\0") if entry]
     left_out = [path for code, path in entries if code == "??" and _size(top / path) > LARGEST_UNTRACKED_SOURCE]
     dirty = any(PurePosixPath(path).name != PARAMS for _, path in entries)
@@ -171,7 +171,7 @@ def git_facts() -> GitFacts | None:
 
 def _patch(top: Path, changed: list[str]) -> str:
     """The patch from HEAD to the changed files, made with an index and object folder of its own."""
-    objects = _git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    objects = git(top, "rev-parse", "--path-format=absolute", "--git-path", "objects")
     with tempfile.TemporaryDirectory() as folder:
         own = {
             "GIT_INDEX_FILE": str(Path(folder, "index")),
@@ -180,18 +180,19 @@ def _patch(top: Path, changed: list[str]) -> str:
         }
         Path(folder, "objects").mkdir()
         names = "\0".join(changed)
-        _git(top, "read-tree", "HEAD", **own)
-        _git(
+        git(top, "read-tree", "HEAD", **own)
+        git(
             top, "--literal-pathspecs", "add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names, **own
         )
-        return _git(top, "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", "HEAD", **own) or ""
+        return git(top, "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", "HEAD", **own) or ""
 
 
 def _quoted_alternate(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _git(folder: Path, *arguments: str, stdin: str = "", **environment: str) -> str | None:
+def git(folder: Path, *arguments: str, stdin: str = "", **environment: str) -> str | None:
+    """What git prints when it is run in `folder`; None where it fails, or is not installed."""
     if shutil.which("git") is None or not folder.is_dir():
         return None
     settings = ["-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks"]
@@ -237,7 +238,7 @@ def _declared_params(root: Path, declared: list[Any]) -> dict[str, Any]:
         for file, names in files.items():
             values = read_yaml(root / file) if (root / file).exists() else {}
             for name in values if names is None else names:
-                params |= _flat(name, _look_up(values, name))
+                params |= flat(name, _look_up(values, name))
     return dict(sorted(params.items()))
 
 
@@ -249,10 +250,11 @@ def _look_up(values: Any, name: str) -> Any:
     return values
 
 
-def _flat(name: str, value: Any) -> dict[str, Any]:
+def flat(name: str, value: Any) -> dict[str, Any]:
+    """The leaves of a nested value by their full names ("train_wayback.clip_norm")."""
     if not isinstance(value, Mapping):
         return {name: value}
-    return {full: leaf for key, entry in value.items() for full, leaf in _flat(f"{name}.{key}", entry).items()}
+    return {full: leaf for key, entry in value.items() for full, leaf in flat(f"{name}.{key}", entry).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -263,7 +265,8 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _as_line(command: str | list[str]) -> str:
+def as_line(command: str | list[str]) -> str:
+    """A stage's command, or commands, in one line."""
     return command if isinstance(command, str) else " && ".join(command)
 
 

@@ -47,7 +47,7 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
         write_json(folder / "samples.json", entries)
         if (corpus / ATTRIBUTION).exists():
             shutil.copyfile(corpus / ATTRIBUTION, folder / ATTRIBUTION)
-        tracked.log_artifact(folder)
+        tracked.log_output(folder)
         tracked.log_metrics(figures_of(entries))
 
 

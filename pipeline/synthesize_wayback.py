@@ -52,7 +52,7 @@ def main(corpus: Path, codes: Path, trained: Path, run: Path, samples: Path) -> 
         write_json(folder / "samples.json", entries)
         if (corpus / ATTRIBUTION).exists():
             shutil.copyfile(corpus / ATTRIBUTION, folder / ATTRIBUTION)
-        tracked.log_artifact(folder)
+        tracked.log_output(folder)
 
 
 def choose_primers(test: CodeSplit, codec: Codec, section: SynthesizeWayback) -> list[Primer]:

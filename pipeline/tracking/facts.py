@@ -67,6 +67,9 @@ def source_texts(facts: lineage.StageFacts | None, git: lineage.GitFacts | None)
     texts = {"lineage/packages.txt": _packages()}
     if facts is not None:
         texts["lineage/stage.json"] = json.dumps(facts._asdict(), indent=2, ensure_ascii=False) + "\n"
+    lock = lineage.code_root() / lineage.LOCK
+    if facts is not None and lock.exists():
+        texts["lineage/dvc.lock"] = lock.read_text(encoding="utf-8")
     if git is not None and git.diff:
         texts["lineage/uncommitted.patch"] = git.diff
     if git is not None and git.left_out:

@@ -1,13 +1,16 @@
 """Questions to the store that a person asks; nothing inside the pipeline does."""
 
 import json
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline import lineage
+from pipeline import lineage, locks
 from pipeline.errors import InputError
 from pipeline.tracking.addresses import store_address
 from pipeline.tracking.client import MlflowException, MlflowRun
+from pipeline.tracking.run import OUTPUT
 from pipeline.tracking.store import KEY, Store, explain
 
 
@@ -17,6 +20,7 @@ class RunRecord(NamedTuple):
     Attributes:
         run_id: MLflow's id.
         name: MLflow's name for it.
+        status: FINISHED, FAILED, KILLED or RUNNING.
         params: Parameters of the training and of the stages that joined it, by name.
         figures: The latest value of each metric.
         tags: All tags.
@@ -24,20 +28,23 @@ class RunRecord(NamedTuple):
 
     run_id: str
     name: str
+    status: str
     params: dict[str, str]
     figures: dict[str, float]
     tags: dict[str, str]
 
 
 def find_run(text: str) -> RunRecord:
-    """The run that `text` means: a run-id file, an id, a key, the beginning of one, or a name that only one run has.
+    """The run that `text` means.
+
+    A run-id file, a run id, a key, the beginning of one, a name that only one run has, what a stage has made (a model
+    folder, a sample) or a copy of such a folder, or a stage in dvc.lock ("train_wayback", "v1:train_wayback").
 
     Raises:
         InputError: There is no such run, there are several, or the store does not answer.
     """
-    root = lineage.main_root()
+    store = open_store()
     try:
-        store = Store(store_address(root), root)
         found = _matches(store, text)
     except MlflowException as error:
         raise InputError(f"the store of the runs does not answer: {explain(error)}") from error
@@ -49,15 +56,98 @@ def find_run(text: str) -> RunRecord:
     return _record(found[0])
 
 
+def open_store() -> Store:
+    """The store that runs of this repository go to.
+
+    Raises:
+        InputError: It does not answer.
+    """
+    root = lineage.main_root()
+    try:
+        return Store(store_address(root), root)
+    except (MlflowException, ConnectionError) as error:
+        raise InputError(f"the store of the runs does not answer: {explain(error)}") from error
+
+
+def read_texts(record: RunRecord, folder: str = "lineage") -> dict[str, str]:
+    """The run's text artifacts in a folder, by file name.
+
+    Raises:
+        InputError: The store does not give them.
+    """
+    client = open_store().client
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            paths = [item.path for item in client.list_artifacts(record.run_id, folder) if not item.is_dir]
+            places = {Path(path).name: client.download_artifacts(record.run_id, path, scratch) for path in paths}
+            return {name: Path(place).read_bytes().decode("utf-8", "surrogateescape") for name, place in places.items()}
+    except (MlflowException, OSError) as error:
+        raise InputError(f"the artifacts of run {record.run_id} cannot be read: {explain(error)}") from error
+
+
 def _matches(store: Store, text: str) -> list[MlflowRun]:
-    if Path(text).is_file():
-        text = json.loads(Path(text).read_text(encoding="utf-8"))["run_key"]
     runs = store.client.search_runs([store.experiment_id], max_results=5000)
+    path = Path(text)
+    if path.exists():
+        return _of_path(path, runs)
     exact = [run for run in runs if text in (run.info.run_id, run.data.tags.get(KEY))]
     begins = [run for run in runs if run.info.run_id.startswith(text) or run.data.tags.get(KEY, "").startswith(text)]
-    return exact or begins or [run for run in runs if run.info.run_name == text]
+    return exact or begins or _of_lock(text, runs) or [run for run in runs if run.info.run_name == text]
+
+
+def _of_path(path: Path, runs: list[MlflowRun]) -> list[MlflowRun]:
+    """The run of a run-id file, or of the output folder that the path is or lies in."""
+    key = _run_key(path)
+    if key is not None:
+        return [run for run in runs if run.data.tags.get(KEY) == key]
+    for folder in (path.resolve(), *path.resolve().parents):
+        if not folder.is_dir() or (folder / lineage.GRAPH).exists():
+            continue
+        made = _makers(lineage.path_md5(folder, folder), runs)
+        if made:
+            named = _run_key(folder.parent / "runs" / f"{folder.name}.json")
+            return [run for run in made if run.data.tags.get(KEY) == named] or made[:1]
+        if folder.parent.name == "data":
+            return []
+    return []
+
+
+def _makers(md5: str | None, runs: list[MlflowRun]) -> list[MlflowRun]:
+    """The runs that made a folder with this hash, the newest first: repeated trainings make the same."""
+    made = [run for run in runs if md5 in _outputs(run.data.tags).values()]
+    return sorted(made, key=lambda run: -run.info.start_time)
+
+
+def _outputs(tags: Mapping[str, str]) -> dict[str, str]:
+    return {name.removeprefix(OUTPUT): md5 for name, md5 in tags.items() if name.startswith(OUTPUT)}
+
+
+def _run_key(path: Path) -> str | None:
+    if path.suffix != ".json" or not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["run_key"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _of_lock(text: str, runs: list[MlflowRun]) -> list[MlflowRun]:
+    """The run of a stage in dvc.lock: by its run-id file where that is here, else by what the stage was made of."""
+    revision, stage = locks.split_reference(text)
+    root = lineage.code_root()
+    lock = locks.read_lock(root, revision)
+    if stage not in lock:
+        return []
+    entry = lock[locks.training_of(lock, stage)]
+    key = locks.locked_run_key(root, entry)
+    if key is not None:
+        return [run for run in runs if run.data.tags.get(KEY) == key]
+    digest = lineage.facts_digest(locks.locked_facts(entry))
+    made = [run for run in runs if run.data.tags.get("dvc.digest") == digest and run.info.status == "FINISHED"]
+    return sorted(made, key=lambda run: -run.info.start_time)[:1]
 
 
 def _record(run: MlflowRun) -> RunRecord:
     joined = {name.partition("/params/")[2]: value for name, value in run.data.tags.items() if "/params/" in name}
-    return RunRecord(run.info.run_id, run.info.run_name, joined | run.data.params, run.data.metrics, run.data.tags)
+    params = joined | run.data.params
+    return RunRecord(run.info.run_id, run.info.run_name, run.info.status, params, run.data.metrics, run.data.tags)

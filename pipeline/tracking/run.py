@@ -29,6 +29,7 @@ SECONDS_FOR_AN_ID = 10.0
 SECONDS_WHEN_KILLED = 5.0
 LONGEST_WAIT = 10
 LONGEST_REASON = 1000
+OUTPUT = "dvc.out/"
 STOPPED = {128 + signal.SIGINT: "SIGINT", 128 + signal.SIGTERM: "SIGTERM"}
 
 
@@ -78,6 +79,12 @@ class Run:
     def log_artifact(self, path: Path, folder: str = "") -> None:
         """A file, or all that is in a folder, as it is now, put into `folder` of the run's artifacts."""
         self._keep("artifact", Path(path), folder)
+
+    def log_output(self, path: Path, folder: str = "") -> None:
+        """A folder that the stage makes: its files, and a tag with its hash, by which the run can be found from it."""
+        self.log_artifact(path, folder)
+        if self._journal is not None:
+            self.set_tags({OUTPUT + Path(path).name.removeprefix(".partial."): lineage.path_md5(path, path)})
 
     def log_text(self, text: str, name: str) -> None:
         """A text as the artifact `name` ("lineage/packages.txt")."""

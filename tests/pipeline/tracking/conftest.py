@@ -22,7 +22,7 @@ stages:
     cmd: {python} toy.py
     deps: [toy.py]
     params: [train_toy, seed]
-    outs: [data/runs/train_toy.json]
+    outs: [data/train_toy, data/runs/train_toy.json]
 """
 PARAMS = "train_toy:\n  decay_rate: 0.5\n  units: 8\nseed: 1\n"
 NOT_INHERITED = ("MLFLOW_", "DVC_", "REPRISE_", "GIT_")
