@@ -4,8 +4,9 @@
 the stack beside `nn.LSTM` layers of equal sizes, of the wayback layout beside our own stack, sampling beside PyTorch's
 step loop; and, as a picture, what a longer span costs in memory and time.
 
-Our step is that of training: determinism on, masks, clipping and Adam included. The peer has an embedding table in
-place of our input network, its output network sees the top layer alone, and nothing is masked: it has less to do.
+Our step is that of training: determinism on, masks, clipping and Adam included. In training the peer is the same stack
+with an embedding table in place of our input network: `nn.LSTM` layers whose outputs all enter the output network;
+nothing is masked. In sampling its output network sees the top layer alone, so that one `nn.LSTM` does all layers.
 """
 
 import argparse
@@ -304,29 +305,35 @@ def peer(case: str) -> dict[str, Callable[[], None]]:
     torch.manual_seed(0)
     units, batch, steps = CASES[case].units, CASES[case].batch_size, CASES[case].steps
     embedding = torch.nn.Embedding(SYMBOLS, 256)
-    layers = torch.nn.LSTM(256, units, LAYERS)
-    output = torch.nn.Sequential(torch.nn.Linear(units, 256), torch.nn.ELU(), torch.nn.Linear(256, SYMBOLS))
-    parameters = [parameter for part in (embedding, layers, output) for parameter in part.parameters()]
+    layers = [torch.nn.LSTM(256 if layer == 0 else units, units) for layer in range(LAYERS)]
+    output = torch.nn.Sequential(torch.nn.Linear(LAYERS * units, 256), torch.nn.ELU(), torch.nn.Linear(256, SYMBOLS))
+    parameters = [parameter for part in (embedding, *layers, output) for parameter in part.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=1e-4)
     symbols = torch.randint(0, SYMBOLS, (steps + 1, batch))
-    carried = [tuple(torch.zeros(LAYERS, batch, units) for _ in range(2))]
+    states: list[Any] = [None] * LAYERS
 
     def step() -> None:
-        hidden, state = layers(embedding(symbols[:-1]), carried[0])
-        loss = functional.cross_entropy(output(hidden).reshape(-1, SYMBOLS), symbols[1:].reshape(-1))
+        below, outputs = embedding(symbols[:-1]), []
+        for number, layer in enumerate(layers):
+            below, state = layer(below, states[number])
+            outputs.append(below)
+            states[number] = tuple(value.detach() for value in state)
+        loss = functional.cross_entropy(output(torch.cat(outputs, -1)).reshape(-1, SYMBOLS), symbols[1:].reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        carried[0] = tuple(value.detach() for value in state)
         loss.item()
+
+    sampled = torch.nn.LSTM(256, units, LAYERS)
+    from_top = torch.nn.Sequential(torch.nn.Linear(units, 256), torch.nn.ELU(), torch.nn.Linear(256, SYMBOLS))
 
     @torch.no_grad()
     def sample(rows: int) -> None:
         drawn, state = torch.full((rows,), SYMBOLS // 2), None
         for _ in range(PEER_SAMPLED):
-            hidden, state = layers(embedding(drawn)[None], state)
-            drawn = torch.multinomial(output(hidden[0]).softmax(-1), 1)[:, 0]
+            hidden, state = sampled(embedding(drawn)[None], state)
+            drawn = torch.multinomial(from_top(hidden[0]).softmax(-1), 1)[:, 0]
 
     return {"step": step, "sample 1": lambda: sample(1), "sample 16": lambda: sample(16)}
 

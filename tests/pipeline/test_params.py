@@ -66,6 +66,12 @@ def test_a_value_of_another_type_or_out_of_range_is_one_line_that_says_what_is_a
     assert said in lines[0]
 
 
+def test_an_illegal_layout_is_refused_with_the_rule_it_breaks(folder):
+    change(folder, "  unroll_layer_count: 2", "  unroll_layer_count: 3")
+    assert "unroll_layer_count is 3; it must leave one of 3 layers inner: 0 to 2" in complaint(folder)
+    assert len(complaint(folder).splitlines()) == 1
+
+
 def test_a_missing_section_is_named(folder):
     yaml = YAML()
     tree = yaml.load(folder / "params.yaml")
