@@ -34,6 +34,20 @@ class Zoneouts(NamedTuple):
     decoder: Zoneout
 
 
+class StepWeights(NamedTuple):
+    """What is used in every step.
+
+    Attributes:
+        attention: Of the attention.
+        lstm_kernel: Of the decoder's LSTM, for [attention's hidden, context, hidden] [units + encoder + lower, 4 * lower].
+        output_kernel: To frames and stop [lower + encoder, reduction_factor * n_mels + 1].
+    """
+
+    attention: AttentionWeights
+    lstm_kernel: tf.Tensor
+    output_kernel: tf.Tensor
+
+
 class Emitted(NamedTuple):
     """Of one step, or of all with time in front: frames [batch, reduction_factor * n_mels], stop logits [batch], alignment [batch, symbols]."""
 
@@ -105,7 +119,7 @@ class Decoder:
 
     def step(
         self,
-        weights: AttentionWeights,
+        weights: StepWeights,
         memory: Memory,
         state: DecoderState,
         frame: tf.Tensor,
@@ -115,18 +129,18 @@ class Decoder:
         """One step.
 
         Args:
-            weights: What `attention_weights` gives, made once before the loop.
+            weights: What `step_weights` gives, made once before the loop.
             memory: What is attended to.
             state: State before the step.
             frame: The frame before [batch, n_mels], zero at first.
             noise: Factors of dropout for the two layers of the pre-net [batch, prenet].
             zoneouts: Of both LSTMs.
         """
-        attention, _ = attention_step(weights, memory, state.attention, self._hear(frame, noise), zoneouts.attention)
-        projected = self._descend(attention.lstm.hidden, attention.context)
-        preactivation = projected + tf.matmul(state.lstm.hidden, self._recurrent_kernel)
-        lstm, _ = lstm_step(preactivation, state.lstm, zoneouts.decoder)
-        frames, stop_logits = self._emit(lstm.hidden, attention.context)
+        heard = self._hear(frame, noise)
+        attention, _ = attention_step(weights.attention, memory, state.attention, heard, zoneouts.attention)
+        inputs = tf.concat([attention.lstm.hidden, attention.context, state.lstm.hidden], axis=-1)
+        lstm, _ = lstm_step(tf.matmul(inputs, weights.lstm_kernel) + self._lower_bias, state.lstm, zoneouts.decoder)
+        frames, stop_logits = self._emit(lstm.hidden, attention.context, weights.output_kernel)
         return DecoderState(attention, lstm), Emitted(frames, stop_logits, attention.alignment)
 
     def follow(self, memory: Memory, frames: tf.Tensor, noise: PrenetNoise, zoneouts: Zoneouts) -> Emitted:
@@ -138,10 +152,11 @@ class Decoder:
             noise: [time, batch, prenet] each.
             zoneouts: [time, batch, units], or what broadcasts to it.
         """
-        unrolled = unroll_attention(self.attention_weights(), memory, self._hear(frames, noise), zoneouts.attention)
-        projected = self._descend(unrolled.hidden, unrolled.context)
+        unrolled = unroll_attention(self._attention_weights(), memory, self._hear(frames, noise), zoneouts.attention)
+        descending = tf.concat([unrolled.hidden, unrolled.context], axis=-1)
+        projected = _dense(descending, self._lower_kernel) + self._lower_bias
         hidden, _ = unroll_lstm(projected, self._recurrent_kernel, self.initial(memory).lstm, zoneouts.decoder)
-        return Emitted(*self._emit(hidden, unrolled.context), unrolled.alignment)
+        return Emitted(*self._emit(hidden, unrolled.context, self._output_kernel()), unrolled.alignment)
 
     @tf.function(jit_compile=True, autograph=False)
     def run(self, memory: Memory, noise: PrenetNoise, stop_threshold: tf.Tensor) -> Spoken:
@@ -153,7 +168,7 @@ class Decoder:
             stop_threshold: A row stops after the first step whose stop probability exceeds it.
         """
         cap, batch = tf.shape(noise[0])[0], tf.shape(memory.values)[0]
-        weights, zoneouts = self.attention_weights(), self.expected_zoneouts()
+        weights, zoneouts = self.step_weights(), self.expected_zoneouts()
 
         def body(time, state, frame, rows, step_counts, stopped):
             state, emitted = self.step(weights, memory, state, frame, (noise[0][time], noise[1][time]), zoneouts)
@@ -207,8 +222,13 @@ class Decoder:
         expectation = zoneout_expectation(self._settings.zoneout, self._frame_bias.dtype)
         return Zoneouts(expectation, expectation)
 
-    def attention_weights(self) -> AttentionWeights:
-        """The attention's weights, with the location convolution and the dense layer after it folded into one kernel."""
+    def step_weights(self) -> StepWeights:
+        """The weights of a step, with kernels side by side where one product does the work of two."""
+        lstm_kernel = tf.concat([self._lower_kernel, self._recurrent_kernel], axis=0)
+        return StepWeights(self._attention_weights(), lstm_kernel, self._output_kernel())
+
+    def _attention_weights(self) -> AttentionWeights:
+        """The location convolution and the dense layer after it are folded into one kernel."""
         location = tf.einsum("wcf,fa->wca", self._location_convolution, self._location_kernel)
         return AttentionWeights(self._feedback_kernel, self._query_kernel, location, self._score_kernel)
 
@@ -218,14 +238,14 @@ class Decoder:
             frames = tf.nn.relu(_dense(frames, kernel)) * factors
         return _dense(frames, self._input_kernel) + self._input_bias
 
-    def _descend(self, hidden: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
-        """Attention's outputs through the decoder LSTM's input kernel [..., 4 * units]."""
-        return _dense(tf.concat([hidden, context], axis=-1), self._lower_kernel) + self._lower_bias
+    def _output_kernel(self) -> tf.Tensor:
+        return tf.concat([self._frame_kernel, self._stop_kernel], axis=1)
 
-    def _emit(self, hidden: tf.Tensor, context: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        outputs = tf.concat([hidden, context], axis=-1)
-        stop_logits = _dense(outputs, self._stop_kernel) + self._stop_bias
-        return _dense(outputs, self._frame_kernel) + self._frame_bias, tf.squeeze(stop_logits, axis=-1)
+    def _emit(self, hidden: tf.Tensor, context: tf.Tensor, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        bias = tf.concat([self._frame_bias, self._stop_bias], axis=0)
+        outputs = _dense(tf.concat([hidden, context], axis=-1), kernel) + bias
+        frames, stop_logits = tf.split(outputs, [kernel.shape[1] - 1, 1], axis=-1)
+        return frames, tf.squeeze(stop_logits, axis=-1)
 
     def _last_frame(self, frames: tf.Tensor) -> tf.Tensor:
         return frames[:, -self._settings.n_mels :]

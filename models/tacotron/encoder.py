@@ -80,13 +80,14 @@ class Encoder:
         """Both directions; the backward one starts at each row's last real symbol. Zero beyond each row's count."""
         forward = tf.transpose(inputs, [1, 0, 2])
         backward = _reverse(forward, symbol_counts)
-        both = tf.stack([_dense(forward, self._input_kernel[0]), _dense(backward, self._input_kernel[1])], axis=1)
+        kernels = tf.unstack(self._input_kernel)
+        both = tf.stack([_dense(forward, kernels[0]), _dense(backward, kernels[1])], axis=1)
         nothing = tf.zeros([2, tf.shape(inputs)[0], self._units], inputs.dtype)
         hidden, _ = unroll_lstm(
             both + self._bias[:, None], self._recurrent_kernel, LstmState(nothing, nothing), zoneout
         )
-        outputs = tf.concat([hidden[:, 0], _reverse(hidden[:, 1], symbol_counts)], axis=-1)
-        outputs = tf.transpose(outputs, [1, 0, 2])
+        ahead, back = tf.unstack(hidden, num=2, axis=1)
+        outputs = tf.transpose(tf.concat([ahead, _reverse(back, symbol_counts)], axis=-1), [1, 0, 2])
         return outputs * tf.sequence_mask(symbol_counts, tf.shape(inputs)[1], inputs.dtype)[..., None]
 
 

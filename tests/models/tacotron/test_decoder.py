@@ -43,7 +43,7 @@ def test_hoisted_pieces_and_their_gradients_are_those_of_single_steps(dtype):
         state, steps = decoder.initial(memory), []
         for time in range(STEPS):
             state, emitted = decoder.step(
-                decoder.attention_weights(),
+                decoder.step_weights(),
                 memory,
                 state,
                 heard[time],

@@ -112,7 +112,7 @@ def test_encoder_decoder_and_postnet_give_the_reference_numbers(golden):
 def test_each_step_leaves_the_states_of_the_reference(golden):
     decoder = golden.model.decoder
     memory = decoder.memory(golden.encode(), tf.sequence_mask(golden.text_counts, golden.text.shape[1]))
-    weights, zoneouts = decoder.attention_weights(), decoder.expected_zoneouts()
+    weights, zoneouts = decoder.step_weights(), decoder.expected_zoneouts()
     heard = decoder.frames_before(golden.frames)
     state, states = decoder.initial(memory), []
     for frame in heard:
