@@ -1,11 +1,13 @@
 """A Dask cluster, whose workers do what processes of this machine would do. `distributed` is imported only here, when asked for."""
 
 import pickle
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from pipeline.audio.finished import fingerprint
 from pipeline.errors import InputError
@@ -37,6 +39,7 @@ def connect(address: str) -> Iterator[Cluster]:
             "workers is dask, and the package distributed is missing: .venv/bin/python -m pip install distributed"
         ) from error
     try:
+        _knock(address)  # a client that fails to connect lingers, and can block the process
         client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(
@@ -46,6 +49,14 @@ def connect(address: str) -> Iterator[Cluster]:
     with client:
         _check_workers(client, address)
         yield Cluster(partial(_submit, client), sum(client.nthreads().values()))
+
+
+def _knock(address: str) -> None:
+    """Raises an OSError or a ValueError where nobody can answer."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:
+        raise ValueError(address)
+    socket.create_connection((parts.hostname, parts.port), SECONDS_TO_ANSWER).close()
 
 
 class _Call:

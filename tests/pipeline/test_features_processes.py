@@ -161,7 +161,7 @@ def test_workers_that_would_give_other_results_are_refused(dask, monkeypatch):
 
 def test_a_cluster_without_workers_says_how_to_start_some():
     with (
-        LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
+        LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address="127.0.0.1:0") as empty,
         pytest.raises(InputError, match=r"has no workers: start them .*dask worker"),
     ):
         list(map_in_order(len, [Path("x")], empty.scheduler_address, "work", "files"))
