@@ -18,14 +18,16 @@ SEPARATOR = ":"
 def read_lock(root: Path, revision: str = "") -> dict[str, Any]:
     """The stages of dvc.lock by name: of the files in `root`, or of a commit; none when there is no dvc.lock.
 
+    Args:
+        root: The folder of dvc.lock.
+        revision: A branch, tag, hash or the name of a DVC experiment; "" is the files as they are.
+
     Raises:
         InputError: Git knows no such commit.
     """
     if not revision:
         return _stages(root / lineage.LOCK) if (root / lineage.LOCK).exists() else {}
-    if lineage.git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
-        raise InputError(f"git knows no commit {revision!r}; give a branch, a tag, an experiment or a hash")
-    text = lineage.git(root, "show", f"{revision}:./{lineage.LOCK}")
+    text = lineage.git(root, "show", f"{_commit_of(root, revision)}:./{lineage.LOCK}")
     if text is None:
         return {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -92,6 +94,17 @@ def _has(root: Path, revision: str, stage: str, digest: str) -> bool:
     except InputError:
         return False
     return entry is not None and lineage.facts_digest(locked_facts(entry)) == digest
+
+
+def _commit_of(root: Path, revision: str) -> str:
+    """Hash of the commit that a revision or a DVC experiment's name means."""
+    experiments = (lineage.git(root, "for-each-ref", "--format=%(refname)", "refs/exps") or "").split()
+    named = [name for name in experiments if name.rpartition("/")[2] == revision]
+    for name in (revision, *named):
+        commit = lineage.git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if commit is not None:
+            return commit.strip()
+    raise InputError(f"git knows no commit {revision!r}; give a branch, a tag, an experiment or a hash")
 
 
 def _stages(path: Path) -> dict[str, Any]:
