@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from ruamel.yaml import YAML
@@ -111,7 +112,7 @@ def test_the_comparison_page_shows_what_differs_and_no_parameter_of_a_shared_sec
     try:
         ui.wait_until_ready(server, f"http://{ui.HOST}:{port}/health")
         page = browser.new_page(viewport={"width": 1800, "height": 1400})
-        query = f"runs={json.dumps(ids)}&experiments={json.dumps(['1'])}"
+        query = f"runs={quote(json.dumps(ids))}&experiments={quote(json.dumps(['1']))}"
         page.goto(f"http://{ui.HOST}:{port}/#/compare-runs?{query}")
         page.wait_for_function("document.body.innerText.includes('train_toy.decay_rate')", timeout=90_000)
         shown = page.inner_text("body")
