@@ -69,11 +69,15 @@ sync: venv ## Delivers to MLflow what could not be delivered before
 	@$(MODULE) pipeline.sync
 
 .PHONY: say sample
-say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav
-	@$(MODULE) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}"
+say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav [MODEL=models:/reprise-tacotron@champion]
+	@$(MODULE) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}" --model "$${MODEL:-}"
 
-sample: venv ## Goes on from a recording: PRIMER=x.wav OUT=y.wav (no PRIMER: from nothing)
-	@$(MODULE) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}"
+sample: venv ## Goes on from a recording: PRIMER=x.wav OUT=y.wav (no PRIMER: from nothing) [MODEL=...]
+	@$(MODULE) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}" --model "$${MODEL:-}"
+
+.PHONY: champion
+champion: venv ## Makes a registered version the champion: MODEL=reprise-wayback VERSION=3
+	@$(MODULE) pipeline.champion --model "$${MODEL:?is missing: make champion MODEL=name VERSION=number}" --version "$${VERSION:?is missing: make champion MODEL=name VERSION=number}"
 
 .PHONY: corpus check
 corpus: venv ## Takes another corpus: FROM=folder NAME=x
@@ -90,6 +94,10 @@ clean: venv ## Lists what can be made again; FOR_REAL=1 removes it, ALL=1 MLflow
 bench: .venv/installed-dev ## Speeds beside those of others, as ratios: NAME=mels (a file of bench/)
 	$(BIN)/python -m "bench.$${NAME:?is missing: make bench NAME=mels}"
 
+.PHONY: sweep
+sweep: venv ## Runs a grid of parameters and says what won: GRID=sweep.yaml JOBS=2 OUT=.work/sweep
+	@$(MODULE) pipeline.sweep --grid "$${GRID:-sweep.yaml}" --jobs "$${JOBS:-2}" --out "$${OUT:-.work/sweep}"
+
 .PHONY: queue
 queue: venv ## Runs queued experiments, JOBS=2 at a time
 	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/dvc queue start -j "$${JOBS:-2}"
@@ -100,6 +108,19 @@ test: .venv/installed-dev ## The tests, some minutes
 
 test-all: .venv/installed-dev ## The tests, the long ones too
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+DEPLOYMENT := .work/deployment
+
+$(DEPLOYMENT)/installed: deployment/requirements.txt
+	$(PYTHON) -m venv $(DEPLOYMENT)
+	$(DEPLOYMENT)/bin/python -m pip install --quiet --disable-pip-version-check -r deployment/requirements.txt
+	touch $@
+
+.PHONY: deployment test-deployment
+deployment: $(DEPLOYMENT)/installed ## The environment of MLflow's server on PostgreSQL and S3, in .work/deployment
+
+test-deployment: $(DEPLOYMENT)/installed ## Starts PostgreSQL, an S3 store and MLflow behind passwords, and writes to them
+	PATH="$$PWD/$(DEPLOYMENT)/bin:$$PATH" $(DEPLOYMENT)/bin/python -m pytest tests/pipeline/tracking/test_deployment.py
 
 .PHONY: lint format
 lint: .venv/installed-dev ## Style and faults that need no run

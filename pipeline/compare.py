@@ -14,11 +14,11 @@ def main(a: str, b: str) -> None:
 
     A run is a run-id file, an id from the MLflow UI or the beginning of one, or a name.
     """
-    from pipeline.tracking.queries import find_run
+    from pipeline.tracking.queries import all_params, find_run
 
     first, second = find_run(a), find_run(b)
     print(f"A  {first.name}  {first.run_id}\nB  {second.name}  {second.run_id}")
-    print(table("parameters", difference(first.params, second.params)))
+    print(table("parameters", difference(all_params(first), all_params(second))))
     print(table("figures", difference(_main_figures(first.figures), _main_figures(second.figures))))
 
 

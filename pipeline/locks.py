@@ -18,20 +18,15 @@ SEPARATOR = ":"
 def read_lock(root: Path, revision: str = "") -> dict[str, Any]:
     """The stages of dvc.lock by name: of the files in `root`, or of a commit; none when there is no dvc.lock.
 
+    Args:
+        root: The folder of dvc.lock.
+        revision: A branch, tag, hash or the name of a DVC experiment; "" is the files as they are.
+
     Raises:
         InputError: Git knows no such commit.
     """
-    if not revision:
-        return _stages(root / lineage.LOCK) if (root / lineage.LOCK).exists() else {}
-    if lineage.git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
-        raise InputError(f"git knows no commit {revision!r}; give a branch, a tag, an experiment or a hash")
-    text = lineage.git(root, "show", f"{revision}:./{lineage.LOCK}")
-    if text is None:
-        return {}
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch, lineage.LOCK)
-        path.write_text(text, encoding="utf-8")
-        return _stages(path)
+    text = _lock_text(root, revision)
+    return _stages(text) if text else {}
 
 
 def locked_facts(entry: Mapping[str, Any]) -> lineage.StageFacts:
@@ -71,11 +66,11 @@ def locked_run_key(root: Path, entry: Mapping[str, Any]) -> str | None:
     return None
 
 
-def places_of(root: Path, stage: str, digest: str) -> list[str]:
-    """Where dvc.lock says that the stage was made of what has this digest: the files here, branches, experiments."""
+def places_of(root: Path, stage: str, facts: lineage.StageFacts) -> list[str]:
+    """Where dvc.lock says that the stage was made of just this: the files here, branches, tags, experiments."""
     listing = lineage.git(root, "for-each-ref", "--format=%(refname)", *REFERENCES) or ""
     named = [("dvc.lock", ""), *((name, name) for name in listing.split())]
-    return [name for name, revision in named if _has(root, revision, stage, digest)]
+    return [name for name, revision in named if _has(root, revision, stage, facts)]
 
 
 def folder_listing(root: Path, md5: str | None) -> dict[str, str] | None:
@@ -86,16 +81,37 @@ def folder_listing(root: Path, md5: str | None) -> dict[str, str] | None:
     return {file["relpath"]: file["md5"] for file in json.loads(path.read_text(encoding="utf-8"))}
 
 
-def _has(root: Path, revision: str, stage: str, digest: str) -> bool:
-    try:
-        entry = read_lock(root, revision).get(stage)
-    except InputError:
+def _has(root: Path, revision: str, stage: str, facts: lineage.StageFacts) -> bool:
+    text = _lock_text(root, revision)
+    if text is None or not all(md5 in text for md5 in facts.deps.values() if md5):
         return False
-    return entry is not None and lineage.facts_digest(locked_facts(entry)) == digest
+    entry = _stages(text).get(stage)
+    return entry is not None and lineage.facts_digest(locked_facts(entry)) == lineage.facts_digest(facts)
 
 
-def _stages(path: Path) -> dict[str, Any]:
-    return read_yaml(path).get("stages") or {}
+def _commit_of(root: Path, revision: str) -> str:
+    """Hash of the commit that a revision or a DVC experiment's name means."""
+    experiments = (lineage.git(root, "for-each-ref", "--format=%(refname)", "refs/exps") or "").split()
+    named = [name for name in experiments if name.rpartition("/")[2] == revision]
+    for name in (revision, *named):
+        commit = lineage.git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if commit is not None:
+            return commit.strip()
+    raise InputError(f"git knows no commit {revision!r}; give a branch, a tag, an experiment or a hash")
+
+
+def _lock_text(root: Path, revision: str) -> str | None:
+    if revision:
+        return lineage.git(root, "show", f"{_commit_of(root, revision)}:./{lineage.LOCK}")
+    path = root / lineage.LOCK
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def _stages(text: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, lineage.LOCK)
+        path.write_text(text, encoding="utf-8")
+        return read_yaml(path).get("stages") or {}
 
 
 def _cached(root: Path, md5: str) -> Path:

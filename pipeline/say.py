@@ -1,30 +1,41 @@
-"""Command: a text -> a sound, by the newest trained model."""
+"""Command: a text -> a sound, by the newest trained model or one from the registry."""
 
 from pathlib import Path
 
 from pipeline import stage
 from pipeline.audio.files import write_wav
+from pipeline.outputs import new_file
 from pipeline.params import load_params
-from pipeline.synthesize_tacotron import STAGE, manner_of
-from pipeline.tacotron.sounds import sound_of
-from pipeline.tacotron.speaking import say
-from pipeline.tacotron.trained import read_trained
-from pipeline.training.device import set_up_device
+
+STAGE = "synthesize_tacotron"
+NEWEST = ""
 
 
-def main(text: str, out: Path, trained: Path = Path("data/train_tacotron")) -> None:
-    """Says a text as stage synthesize_tacotron would, and writes the sound."""
+def main(text: str, out: Path, model: str = NEWEST, trained: Path = Path("data/train_tacotron")) -> None:
+    """Says a text as stage synthesize_tacotron would, and writes the sound; `model` is like "models:/name@alias"."""
+    if model:
+        from pipeline.tracking.registry import predict
+
+        (row,) = predict(model, [{"text": text}], {})
+        with new_file(out) as partial:
+            partial.write_bytes(row["audio"])
+        told(out, (len(row["audio"]) - 44) / 2 / row["sample_rate"], row["stopped"])
+        return
+    from pipeline.tacotron.trained import read_trained
+    from pipeline.tacotron.voice import speak
+    from pipeline.training.device import set_up_device
+
     params = load_params(STAGE)
-    section = params.synthesize_tacotron
-    set_up_device(section.threads)
-    speaker = read_trained(trained)
-    pieces = say(speaker, text, manner_of(section, params.seed))
-    audio = speaker.about.audio
-    sound = sound_of(pieces, audio, section.griffin_lim_iterations, section.griffin_lim_power, params.seed)
+    set_up_device(params.synthesize_tacotron.threads)
+    spoken = speak(read_trained(trained), text, params.synthesize_tacotron, params.seed)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_wav(out, sound, audio.sample_rate)
-    ending = "stopped by itself" if all(piece.stopped for piece in pieces) else "hit the cap"
-    print(f"{out}: {len(sound) / audio.sample_rate:.2f} s, {ending}")
+    write_wav(out, spoken.sound, spoken.sample_rate)
+    told(out, len(spoken.sound) / spoken.sample_rate, spoken.stopped)
+
+
+def told(out: Path, seconds: float, stopped: bool) -> None:
+    """Says what was written."""
+    print(f"{out}: {seconds:.2f} s, {'stopped by itself' if stopped else 'hit the cap'}")
 
 
 if __name__ == "__main__":

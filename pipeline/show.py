@@ -40,7 +40,8 @@ def heading(record: RunRecord, origin: Origin) -> list[str]:
         "experiment": record.tags.get("dvc.experiment", ""),
         "commit": f"{origin.commit}  {(subject or 'not in this repository').strip()}",
         "on": ", ".join((branches or "").split()) or "no branch",
-        "dvc.lock": ", ".join(locks.places_of(lineage.code_root(), origin.stage, digest)) or "in no dvc.lock here",
+        "dvc.lock": ", ".join(locks.places_of(lineage.code_root(), origin.stage, origin.facts))
+        or "in no dvc.lock here",
         "command": origin.facts.command,
         "digest": digest,
     }

@@ -47,7 +47,7 @@ def main(mels: Path, vocabulary: Path, initial: Path, trained: Path, run: Path) 
         with new_folder(trained) as folder:
             write_trained(folder, variables, about, vocabulary / VOCABULARY_FILE)
             write_history(folder / "history.csv", fitted.history)
-        tracked.log_output(trained, folder="model")
+        tracked.log_model(trained, fitted.published_step)
         tracked.write_id(run)
 
 

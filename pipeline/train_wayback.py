@@ -38,7 +38,7 @@ def main(codes: Path, initial: Path, trained: Path, run: Path) -> None:
         with new_folder(trained) as folder:
             write_trained(folder, model, codec)
             write_history(folder / "history.csv", fitted.history)
-        tracked.log_output(trained, folder="model")
+        tracked.log_model(trained, fitted.published_step)
         tracked.write_id(run)
 
 

@@ -10,15 +10,21 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from pipeline.tracking import addresses, process
-from pipeline.tracking.journal import give_sign, is_closed, put_away, read_delivered, sole_delivery, write_delivered
+from pipeline.tracking.journal import (
+    give_sign,
+    is_closed,
+    put_away,
+    read_delivered,
+    sign_of_life,
+    sole_delivery,
+    write_delivered,
+)
 
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_BETWEEN_BATCHES = 1.0
@@ -143,27 +149,6 @@ class Errand:
                 return
             if not gone and self._training_is_gone():
                 return
-
-
-@contextmanager
-def sign_of_life(folder: Path) -> Iterator[None]:
-    """Within the block tells the training that this process is at work.
-
-    A new store takes MLflow ten seconds, without a word.
-    """
-    done = threading.Event()
-
-    def tell() -> None:
-        while not done.wait(0.5):
-            give_sign(folder)
-
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def logger(folder: Path) -> Say:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import InputError
-from pipeline.tracking import addresses
+from pipeline.tracking import addresses, registry
 from pipeline.tracking import client as mlflow
 from pipeline.tracking.facts import as_key
 from pipeline.tracking.journal import (
@@ -25,6 +25,7 @@ from pipeline.tracking.journal import (
     read_delivered,
     read_records,
     records_size,
+    sign_of_life,
     sole_delivery,
     waiting_journals,
     write_delivered,
@@ -39,6 +40,7 @@ FILES_NEVER_ACCEPTED = (400, 413, 414, 422)
 NEVER_ACCEPTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 CHECKPOINT = "reprise.checkpoint"
 JOINED = "reprise.joined."
+VERSION_TAGS = ("dvc.digest", "dvc.stage", "dvc.out/", "git.")
 SOURCE = ("dvc.digest", "dvc.experiment", "git.")
 LONGEST_LOSS = 300
 LOSSES_REMEMBERED = 10
@@ -128,6 +130,7 @@ class Delivery:
             "open": self._open,
             "artifact": self._send_files,
             "checkpoint": self._send_checkpoint,
+            "model": self._send_model,
             "dataset": self._send_dataset,
             "close": self._close,
         }
@@ -227,6 +230,19 @@ class Delivery:
         for run_id in self.done.runs:
             self._log_metrics(run_id, self._unlike_present(run_id, metrics) if joined else metrics)
             self._set_tags(run_id, tags)
+        if joined:
+            self._tell_models(metrics)
+
+    def _tell_models(self, metrics: list[mlflow.Metric]) -> None:
+        """Gives what evaluation measured to the registered model of the run, too."""
+        run_id = self.done.runs[0]
+        query = f"name = '{registry.model_name(self._parent_stage(run_id))}' and run_id = '{run_id}'"
+        for version in self._client.search_model_versions(query):
+            for metric in metrics:
+                self._client.set_model_version_tag(version.name, version.version, metric.key, f"{metric.value:.6g}")
+
+    def _parent_stage(self, run_id: str) -> str:
+        return self._client.get_run(run_id).data.tags.get("dvc.stage", "")
 
     def _unlike_present(self, run_id: str, metrics: list[mlflow.Metric]) -> list[mlflow.Metric]:
         """The metrics without those that the run shows already.
@@ -278,6 +294,55 @@ class Delivery:
         with tempfile.TemporaryDirectory() as scratch:
             mlflow.external_model(model).save(str(Path(scratch, "MLmodel")))
             self._client.log_model_artifacts(model.model_id, scratch)
+        self._client.finalize_logged_model(model.model_id, "READY")
+        self._client.log_outputs(run_id, [mlflow.LoggedModelOutput(model.model_id, record["step"])])
+        return model.model_id
+
+    def _send_model(self, record: Mapping[str, Any]) -> None:
+        """Registers the trained model as a new version, once."""
+        run_id, name = self.done.runs[0], registry.model_name(record["stage"])
+        versions = self._client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
+        if versions:
+            return
+        facts = self._client.get_run(run_id).data.tags
+        lineage = {key: value for key, value in facts.items() if key.startswith(VERSION_TAGS)}
+        model_id = self._model(run_id, name, record, lineage)
+        metrics = [
+            mlflow.Metric(key, value, logged, record["step"], model_id=model_id)
+            for key, (logged, value) in record["figures"].items()
+        ]
+        self._log_metrics(run_id, metrics)
+        tags = {"step": str(record["step"]), KEY: self._header["run_key"], **lineage}
+        try:
+            self._client.create_registered_model(name)
+        except mlflow.MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        self._client.create_model_version(name, f"models:/{model_id}", run_id, tags=tags, model_id=model_id)
+
+    def _model(self, run_id: str, name: str, record: Mapping[str, Any], tags: Mapping[str, str]) -> str:
+        """Id of the model's entry among the logged models, whole."""
+        mark = f"{self._header['run_key']}/model"
+        found = self._client.search_logged_models([self._store.experiment_id], f"tags.`{CHECKPOINT}` = '{mark}'")
+        model = (
+            found[0]
+            if found
+            else self._client.create_logged_model(
+                self._store.experiment_id,
+                name=name,
+                source_run_id=run_id,
+                tags={**tags, CHECKPOINT: mark, KEY: self._header["run_key"]},
+                params={"step": str(record["step"]), "stage": record["stage"]},
+                model_type="pyfunc",
+            )
+        )
+        if model.status == "READY":
+            return model.model_id
+        with sign_of_life(self.folder), tempfile.TemporaryDirectory() as scratch, time_for_files():
+            folder = Path(scratch, "model")
+            known = registry.write_model(self.folder / record["source"], record["stage"], folder)
+            self._client.set_logged_model_tags(model.model_id, known)
+            self._client.log_model_artifacts(model.model_id, str(folder))
         self._client.finalize_logged_model(model.model_id, "READY")
         self._client.log_outputs(run_id, [mlflow.LoggedModelOutput(model.model_id, record["step"])])
         return model.model_id

@@ -4,12 +4,13 @@ import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline import lineage, locks
 from pipeline.errors import InputError
 from pipeline.tracking.addresses import store_address
 from pipeline.tracking.client import MlflowException, MlflowRun
+from pipeline.tracking.facts import as_text
 from pipeline.tracking.run import OUTPUT
 from pipeline.tracking.store import KEY, Store, explain
 
@@ -85,6 +86,17 @@ def read_texts(record: RunRecord, folder: str = "lineage") -> dict[str, str]:
         raise InputError(f"the artifacts of run {record.run_id} cannot be read: {explain(error)}") from error
 
 
+def all_params(record: RunRecord) -> dict[str, Any]:
+    """Every parameter that the training and the stages that joined it declare.
+
+    MLflow's own table has those of the stage's section and the seed alone; the sections that stages share are in the
+    artifact `lineage/stage.json`.
+    """
+    text = read_texts(record).get("stage.json")
+    declared = json.loads(text)["params"] if text else {}
+    return {name: as_text(value) for name, value in declared.items()} | record.params
+
+
 def _matches(store: Store, text: str) -> list[MlflowRun]:
     runs = store.client.search_runs([store.experiment_id], max_results=5000)
     path = Path(text)
@@ -100,16 +112,19 @@ def _of_path(path: Path, runs: list[MlflowRun]) -> list[MlflowRun]:
     key = _run_key(path)
     if key is not None:
         return [run for run in runs if run.data.tags.get(KEY) == key]
-    for folder in (path.resolve(), *path.resolve().parents):
-        if not folder.is_dir() or (folder / lineage.GRAPH).exists():
-            continue
+    for folder in _around(path.resolve()):
         made = _makers(lineage.path_md5(folder, folder), runs)
         if made:
             named = _run_key(folder.parent / "runs" / f"{folder.name}.json")
             return [run for run in made if run.data.tags.get(KEY) == named] or made[:1]
-        if folder.parent.name == "data":
-            return []
     return []
+
+
+def _around(path: Path) -> list[Path]:
+    """The folder that the path is or lies in, and those above it in this checkout's `data`."""
+    first = path if path.is_dir() else path.parent
+    data = lineage.code_root().resolve() / "data"
+    return [first, *(folder for folder in first.parents if folder.is_relative_to(data) and folder != data)]
 
 
 def _makers(md5: str | None, runs: list[MlflowRun]) -> list[MlflowRun]:

@@ -21,7 +21,7 @@ from pipeline.errors import InputError
 from pipeline.outputs import write_json
 from pipeline.params import load_runtime
 from pipeline.sections.runtime import Runtime
-from pipeline.tracking import addresses, facts, process
+from pipeline.tracking import addresses, facts, process, registry
 from pipeline.tracking.courier import Courier
 from pipeline.tracking.journal import POINTER, Journal, count_waiting, open_journal, read_pointer
 
@@ -85,6 +85,22 @@ class Run:
         self.log_artifact(path, folder)
         if self._journal is not None:
             self.set_tags({OUTPUT + Path(path).name.removeprefix(".partial."): lineage.path_md5(path, path)})
+
+    def log_model(self, path: Path, step: int) -> None:
+        """The folder of the trained model, an artifact `model/`, and a new version of the registered model.
+
+        The version has this step and the figures that the run has of it.
+        """
+        self.log_output(path, "model")
+        stage = path.name
+        if self._journal is None or not registry.is_served(stage):
+            return
+        known = {name: entry for (name, at), entry in self._journal.known.items() if at == step and "/" not in name}
+        try:
+            with registry.packed(stage, path) as folder:
+                self._keep("model", folder, "", stage=stage, step=int(step), figures=known)
+        except (OSError, KeyError, TypeError, InputError) as error:
+            _say(f"the model will not be registered in MLflow: {error}")
 
     def log_text(self, text: str, name: str) -> None:
         """A text as the artifact `name` ("lineage/packages.txt")."""
@@ -231,7 +247,8 @@ def _log_start(run: Run, header: Mapping[str, Any], params: Params, runtime: Run
     deps, git = facts.stage_facts(stage), lineage.git_facts()
     source = facts.as_tags(facts.source_tags(stage, deps, git))
     machine = facts.as_tags(facts.machine_tags(runtime.model_dump(mode="json")))
-    values = {facts.as_key(name): facts.as_text(value) for name, value in params.flat().items()}
+    own = {name: value for name, value in params.flat().items() if "." not in name or name.startswith(f"{stage}.")}
+    values = {facts.as_key(name): facts.as_text(value) for name, value in own.items()}
     values = {name: addresses.without_password(text) for name, text in values.items()}
     long = {name: text for name, text in values.items() if len(text) > facts.LONGEST_PARAM}
     short = values | {name: f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in long.items()}

@@ -104,6 +104,13 @@ class Repository:
         assert process.returncode == code, printed
         return printed
 
+    def command(self, module: str, *arguments: str) -> str:
+        """Runs `python -m MODULE ARGUMENTS` and gives what it printed."""
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment(), check=True, capture_output=True, text=True
+        ).stdout
+
     def git(self, *arguments: str) -> str:
         """Runs `git ARGUMENTS` and gives what it printed."""
         identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost"]

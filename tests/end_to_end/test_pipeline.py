@@ -3,6 +3,8 @@
 import csv
 import math
 import shutil
+import subprocess
+import sys
 import wave
 
 import pytest
@@ -104,6 +106,50 @@ def test_the_best_checkpoint_is_found_by_mlflow_s_own_search(trained, runs, half
     ours = [model for model in ranked if model.source_run_id == run.info.run_id]
     lowest = min(point.value for point in client.get_metric_history(run.info.run_id, "valid_loss"))
     assert ours[0].metrics[0].value == pytest.approx(lowest)
+
+
+OUTSIDE = """
+import sys
+from pathlib import Path
+import mlflow.pyfunc
+import pandas as pd
+model, column, value, target = sys.argv[1:]
+value = value if column == "text" else Path(value).read_bytes()
+made = mlflow.pyfunc.load_model(model).predict(pd.DataFrame({column: [value, value]}))
+assert made["audio"][0] == made["audio"][1] or column == "primer"
+Path(target).write_bytes(made["audio"][0])
+print(*made.columns, made["sample_rate"][0])
+"""
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_the_registered_champion_gives_outside_the_repository_what_the_command_gives_inside(
+    trained, runs, tmp_path, half
+):
+    client, by_stage = runs
+    (version,) = client.search_model_versions(f"name = 'reprise-{half}'")
+    assert version.run_id == by_stage[f"train_{half}"].info.run_id
+    assert version.tags["dvc.out/train_" + half] == trained.hashes()[f"data/train_{half}"]
+    assert version.tags["step"] in ("4", "8")
+    client.set_registered_model_alias(f"reprise-{half}", "champion", version.version)
+
+    primer = next((trained.folder / "data/corpora/allison/wavs").glob("*.flac"))
+    column, value = {"tacotron": ("text", "Goodbye."), "wayback": ("primer", str(primer))}[half]
+    command = {"tacotron": ["pipeline.say", "--text", value], "wayback": ["pipeline.sample", "--primer", value]}[half]
+    python = [sys.executable, "-P"]
+    environment = trained.environment(MLFLOW_TRACKING_URI=f"sqlite:///{trained.folder}/mlflow.db")
+    inside, outside = tmp_path / "inside.wav", tmp_path / "outside.wav"
+    trained.command(*command, "--out", str(inside))
+    printed = subprocess.run(
+        [*python, "-c", OUTSIDE, f"models:/reprise-{half}@champion", column, value, str(outside)],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert inside.read_bytes() == outside.read_bytes()
+    assert printed.split()[:2] == ["audio", "sample_rate"]
 
 
 def test_what_changes_no_result_runs_nothing(trained):

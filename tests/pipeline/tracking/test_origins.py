@@ -2,11 +2,15 @@
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+
+from pipeline import restore, show, why
+from pipeline.errors import InputError
 
 GRAPH = """\
 stages:
@@ -66,15 +70,23 @@ def ids(repository: Any) -> list[str]:
     return [run.info.run_id for run in repository.runs()]
 
 
-def shown(repository: Any, run: str) -> str:
-    code, printed = repository.command("pipeline.show", "--run", run)
-    assert code == 0, printed
-    return printed
+@pytest.fixture
+def shown(history: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Callable[[str], str]:
+    """What `make show` prints of a run, in the repository."""
+    monkeypatch.chdir(history.root)
+
+    def show_run(run: str) -> str:
+        show.main(run)
+        return capsys.readouterr().out
+
+    return show_run
 
 
-def test_a_run_is_shown_with_its_commit_its_changes_its_parameters_and_the_hashes_that_dvc_has(history: Any) -> None:
+def test_a_run_is_shown_with_its_commit_its_changes_its_parameters_and_the_hashes_that_dvc_has(
+    history: Any, shown: Callable
+) -> None:
     first = ids(history)[0]
-    printed = shown(history, first)
+    printed = shown(first)
     made_at = history.git("rev-parse", "v1^").strip()
     lock = YAML(typ="safe").load(history.git("show", "v1:dvc.lock"))["stages"]["train_toy"]
 
@@ -99,31 +111,35 @@ def test_a_run_is_shown_with_its_commit_its_changes_its_parameters_and_the_hashe
         ("../copied model", 0),
     ],
 )
-def test_a_lock_a_model_and_a_run_id_file_lead_to_the_run(history: Any, reference: str, number: int) -> None:
-    assert shown(history, reference).splitlines()[0].split()[1] == ids(history)[number]
+def test_a_lock_a_model_and_a_run_id_file_lead_to_the_run(
+    history: Any, shown: Callable, reference: str, number: int
+) -> None:
+    assert shown(reference).splitlines()[0].split()[1] == ids(history)[number]
 
 
-def test_a_lock_leads_to_the_run_where_the_run_id_file_is_gone(history: Any, tmp_path: Path) -> None:
+def test_a_lock_leads_to_the_run_where_the_run_id_file_is_gone(history: Any, shown: Callable, tmp_path: Path) -> None:
     cache = history.root / ".dvc/cache"
     cache.rename(tmp_path / "cache")
     try:
-        assert shown(history, "v1:train_toy").splitlines()[0].split()[1] == ids(history)[0]
+        assert shown("v1:train_toy").splitlines()[0].split()[1] == ids(history)[0]
     finally:
         (tmp_path / "cache").rename(cache)
 
 
 @pytest.mark.parametrize(("number", "decay_rate", "level"), [(0, 0.5, 3), (1, 0.25, 3)])
 def test_a_restored_run_trains_to_the_same_bytes(
-    history: Any, tmp_path: Path, number: int, decay_rate: float, level: int
+    history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, decay_rate: float, level: int
 ) -> None:
     run = ids(history)[number]
     to = tmp_path / "as it was"
-    code, printed = history.command("pipeline.restore", "--run", run, "--to", str(to))
-    assert code == 0, printed
+    monkeypatch.chdir(history.root)
+    restore.main(run, to)
     assert (to / "data/codes/shard.bin").read_bytes() == bytes([level]) * 9
     assert f"decay_rate: {decay_rate}" in (to / "params.yaml").read_text()
     assert (to / "new_source.py").exists()
 
+    for state in (history.root / ".work").glob("train_toy-*"):
+        shutil.rmtree(state)
     before = len(ids(history))
     history.dvc("--cd", str(to), "repro", "-f", "-s", "train_toy")
     assert len(ids(history)) == before + 1
@@ -132,14 +148,16 @@ def test_a_restored_run_trains_to_the_same_bytes(
     history.git("worktree", "remove", "--force", str(to))
 
 
-def test_data_that_is_no_longer_in_the_cache_comes_from_the_remote(history: Any, tmp_path: Path) -> None:
+def test_data_that_is_no_longer_in_the_cache_comes_from_the_remote(
+    history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(history.root)
     remote, to = tmp_path / "remote", tmp_path / "from the remote"
     history.dvc("remote", "add", "--local", "-d", "shelf", str(remote))
     history.dvc("push", "-q", "--all-tags")
     shutil.move(history.root / ".dvc/cache", tmp_path / "cache")
     try:
-        code, printed = history.command("pipeline.restore", "--run", ids(history)[0], "--to", str(to))
-        assert code == 0, printed
+        restore.main(ids(history)[0], to)
         assert (to / "data/codes/shard.bin").read_bytes() == bytes([3]) * 9
     finally:
         shutil.rmtree(history.root / ".dvc/cache", ignore_errors=True)
@@ -148,42 +166,45 @@ def test_data_that_is_no_longer_in_the_cache_comes_from_the_remote(history: Any,
         history.git("worktree", "remove", "--force", str(to))
 
 
-def test_what_cannot_be_had_any_more_is_named(history: Any, tmp_path: Path) -> None:
+def test_what_cannot_be_had_any_more_is_named(history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(history.root)
     shutil.move(history.root / ".dvc/cache", tmp_path / "cache")
     try:
-        code, printed = history.command("pipeline.restore", "--run", ids(history)[0], "--to", str(tmp_path / "to"))
+        with pytest.raises(InputError, match="data/codes: missing instead of"):
+            restore.main(ids(history)[0], tmp_path / "to")
     finally:
         shutil.rmtree(history.root / ".dvc/cache", ignore_errors=True)
         shutil.move(tmp_path / "cache", history.root / ".dvc/cache")
-    assert code == 1
-    assert "data/codes: missing instead of" in printed
     history.git("worktree", "remove", "--force", str(tmp_path / "to"))
 
 
-def test_why_names_what_changed_and_which_stage_makes_it(history: Any) -> None:
+def test_why_names_what_changed_and_which_stage_makes_it(
+    history: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(history.root)
     params, shard = history.root / "params.yaml", history.root / "data/codes/shard.bin"
-    said = history.command("pipeline.why", "--stage", "train_toy")
-    assert said == (0, "train_toy: since its last run here nothing changed\n")
+    why.main("train_toy")
+    assert capsys.readouterr().out == "train_toy: since its last run here nothing changed\n"
     before = params.read_bytes(), shard.read_bytes()
     params.write_text(params.read_text().replace("units: 8", "units: 16"))
     shard.unlink()
     shard.write_bytes(b"other")
     try:
-        code, printed = history.command("pipeline.why", "--stage", "train_toy")
-        assert code == 0
+        why.main("train_toy")
+        printed = capsys.readouterr().out
         assert "parameter   train_toy.units: 8 -> 16" in printed
         assert "dependency  data/codes (made by codes)" in printed
         assert printed.count("shard.bin") == 1
         assert "decay_rate" not in printed
         assert "toy.py" not in printed
-        since_second = history.command("pipeline.why", "--stage", "train_toy", "--run", "slower")[1]
-        assert "parameter   train_toy.decay_rate: 0.25 -> 0.5" in since_second
+        why.main("train_toy", "slower")
+        assert "parameter   train_toy.decay_rate: 0.25 -> 0.5" in capsys.readouterr().out
     finally:
         params.write_bytes(before[0])
         shard.write_bytes(before[1])
 
 
-def test_a_stage_that_is_not_there_is_named(history: Any) -> None:
-    code, printed = history.command("pipeline.why", "--stage", "train_toi")
-    assert code == 1
-    assert printed.startswith("error: dvc.yaml has no stage train_toi")
+def test_a_stage_that_is_not_there_is_named(history: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(history.root)
+    with pytest.raises(InputError, match=r"dvc.yaml has no stage train_toi"):
+        why.main("train_toi")
