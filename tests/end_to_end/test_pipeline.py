@@ -121,6 +121,7 @@ print(*made.columns, made["sample_rate"][0])
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", HALVES)
 def test_the_registered_champion_gives_outside_the_repository_what_the_command_gives_inside(
     trained, runs, tmp_path, half
