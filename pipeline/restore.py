@@ -1,6 +1,8 @@
 """Command `make restore RUN=... TO=folder`: a work tree with the code, parameters and data that a run was made of."""
 
+import configparser
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,13 +60,22 @@ def share_cache(main_checkout: Path, checkout: Path) -> None:
     local = main_checkout / LOCAL_CONFIG
     if local.exists():
         shutil.copy(local, checkout / LOCAL_CONFIG)
-    remotes = [line.split() for line in dvc(main_checkout, "remote", "list").splitlines() if line.strip()]
     dvc(checkout, "cache", "dir", "--local", dvc(main_checkout, "cache", "dir").strip())
-    for name, address, *_ in remotes:
-        if "://" not in address:
-            dvc(
-                checkout, "remote", "modify", "--local", name, "url", os.path.normpath(main_checkout / ".dvc" / address)
-            )
+    for name, folder in remote_folders(main_checkout).items():
+        dvc(checkout, "remote", "modify", "--local", name, "url", folder)
+
+
+def remote_folders(checkout: Path) -> dict[str, str]:
+    """The remotes that are folders on this machine: absolute path by name. DVC has them relative to `.dvc`."""
+    config = configparser.ConfigParser(interpolation=None, strict=False)
+    config.read([checkout / ".dvc/config", checkout / LOCAL_CONFIG], encoding="utf-8")
+    named = {section: re.fullmatch(r"'remote \"(.+)\"'", section) for section in config.sections()}
+    addresses = {found[1]: config[section].get("url", "") for section, found in named.items() if found}
+    return {
+        name: os.path.normpath(checkout / ".dvc" / address)
+        for name, address in addresses.items()
+        if address and "://" not in address
+    }
 
 
 def bring_data(checkout: Path, origin: Origin) -> None:

@@ -115,13 +115,13 @@ import mlflow.pyfunc
 import pandas as pd
 model, column, value, target = sys.argv[1:]
 value = value if column == "text" else Path(value).read_bytes()
-made = mlflow.pyfunc.load_model(model).predict(pd.DataFrame({column: [value, value]}))
-assert made["audio"][0] == made["audio"][1] or column == "primer"
+made = mlflow.pyfunc.load_model(model).predict(pd.DataFrame({column: [value]}))
 Path(target).write_bytes(made["audio"][0])
 print(*made.columns, made["sample_rate"][0])
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", HALVES)
 def test_the_registered_champion_gives_outside_the_repository_what_the_command_gives_inside(
     trained, runs, tmp_path, half

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import lineage
+from pipeline import lineage, locks, why
 from pipeline.errors import InputError
 from pipeline.params import read_yaml
 
@@ -90,8 +90,20 @@ def test_command_hashes_and_parameters_are_those_that_dvc_writes_into_its_lock(c
         "make.list": [1, 2],
         "seed": 1,
     }
+    assert locks.locked_facts(locks.read_lock(checkout)["make"]) == facts
     outs = {out["path"]: out["md5"] for out in lock["outs"]}
     assert outs == {path: lineage.path_md5(checkout / path, checkout) for path in lineage.stage_outputs(checkout)}
+
+
+def test_why_lists_what_differs_and_nothing_else(checkout: Path) -> None:
+    before = lineage.stage_facts("make")
+    (checkout / "params.yaml").write_text(PARAMS.replace("size: 8", "size: 9"))
+    (checkout / "source" / "a.txt").write_text("other")
+    now = lineage.stage_facts("make")
+    parameter, dependency = why.changes(checkout, before, now, {"source": "record"})
+    assert parameter == "  parameter   make.size: 8 -> 9"
+    old, new = before.deps["source"][:8], now.deps["source"][:8]
+    assert dependency == f"  dependency  source (made by record): {old} -> {new}"
 
 
 def test_the_digest_changes_with_what_decides_the_outputs_and_with_nothing_else(checkout: Path) -> None:

@@ -34,6 +34,9 @@ Path("data/codes/shard.bin").write_bytes(bytes([read_yaml(Path("params.yaml"))["
 """
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def history(shared_repository: Any, tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Any:
     """A repository with three runs, whose branch then moved on.
