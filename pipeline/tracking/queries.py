@@ -87,14 +87,10 @@ def read_texts(record: RunRecord, folder: str = "lineage") -> dict[str, str]:
 
 
 def all_params(record: RunRecord) -> dict[str, Any]:
-    """Every parameter that the training and the stages that joined it declare.
-
-    MLflow's own table has those of the stage's section and the seed alone; the sections that stages share are in the
-    artifact `lineage/stage.json`.
-    """
+    """Every parameter of the run, and those that are too long for MLflow's table as the artifact `lineage/stage.json` has them."""
     text = read_texts(record).get("stage.json")
     declared = json.loads(text)["params"] if text else {}
-    return {name: as_text(value) for name, value in declared.items()} | record.params
+    return record.params | {name: as_text(value) for name, value in declared.items()}
 
 
 def _matches(store: Store, text: str) -> list[MlflowRun]:

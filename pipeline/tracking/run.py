@@ -247,8 +247,7 @@ def _log_start(run: Run, header: Mapping[str, Any], params: Params, runtime: Run
     deps, git = facts.stage_facts(stage), lineage.git_facts()
     source = facts.as_tags(facts.source_tags(stage, deps, git))
     machine = facts.as_tags(facts.machine_tags(runtime.model_dump(mode="json")))
-    own = {name: value for name, value in params.flat().items() if "." not in name or name.startswith(f"{stage}.")}
-    values = {facts.as_key(name): facts.as_text(value) for name, value in own.items()}
+    values = {facts.as_key(name): facts.as_text(value) for name, value in params.flat().items()}
     values = {name: addresses.without_password(text) for name, text in values.items()}
     long = {name: text for name, text in values.items() if len(text) > facts.LONGEST_PARAM}
     short = values | {name: f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" for name, text in long.items()}
