@@ -105,7 +105,7 @@ def test_the_best_checkpoint_is_found_by_mlflow_s_own_search(trained, runs, half
     )
     ours = [model for model in ranked if model.source_run_id == run.info.run_id]
     lowest = min(point.value for point in client.get_metric_history(run.info.run_id, "valid_loss"))
-    assert ours[0].metrics[0].value == pytest.approx(lowest)
+    assert {metric.key: metric.value for metric in ours[0].metrics}["valid_loss"] == pytest.approx(lowest)
 
 
 OUTSIDE = """
@@ -188,7 +188,7 @@ def test_a_changed_parameter_runs_the_stage_that_reads_it_and_no_other(trained, 
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("pipeline/audio/griffin_lim.py", {"synthesize_tacotron"}),
+        ("pipeline/audio/griffin_lim.py", {"evaluate_tacotron", "synthesize_tacotron"}),
         ("models/wayback/schedule.py", {"train_wayback", "evaluate_wayback", "synthesize_wayback"}),
         ("pipeline/tracking/run.py", set()),
     ],
@@ -203,14 +203,13 @@ def test_an_edited_module_runs_the_stages_that_import_it_and_no_others(trained, 
         path.write_bytes(before)
 
 
-def test_repeating_a_training_gives_the_same_bytes_in_a_new_run(trained):
-    before, run = trained.hashes(), trained.read("data/runs/train_wayback.json")
-    printed = trained.dvc("repro", "-f", "-s", "train_wayback")
-    assert "8/8 steps" in printed
-    after, repeated = trained.hashes(), trained.read("data/runs/train_wayback.json")
-    assert repeated["run_key"] != run["run_key"]
+def test_repeating_a_training_gives_the_same_bytes_in_a_new_run(untouched, tmp_path):
+    repeated = copy_repository(untouched, tmp_path / "repeated")
+    before, run = repeated.hashes(), repeated.read("data/runs/train_wayback.json")
+    assert "8/8 steps" in repeated.dvc("repro", "-f", "-s", "train_wayback")
+    after, again = repeated.hashes(), repeated.read("data/runs/train_wayback.json")
+    assert again["run_key"] != run["run_key"]
     assert {path for path in before if before[path] != after[path]} == {"data/runs/train_wayback.json"}
-    trained.dvc("repro")
 
 
 @pytest.mark.long
@@ -231,6 +230,7 @@ def test_a_stage_from_the_run_cache_points_to_a_run_that_really_trained_so(train
     assert found[restored["run_id"]].tags["reprise.run_key"] == restored["run_key"]
 
 
+@pytest.mark.long
 def test_outputs_are_equal_with_tracking_off(trained):
     before = trained.hashes()
     for stage in ("train_tacotron", "evaluate_tacotron", "synthesize_tacotron"):
