@@ -78,6 +78,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return folder, *sweep(folder)
 
 
+@pytest.mark.long
 def test_every_member_is_run_a_failing_one_told_and_the_lowest_figure_stands_on_top(swept: Any) -> None:
     folder, code, printed = swept
     assert code == 1
@@ -95,6 +96,7 @@ def test_every_member_is_run_a_failing_one_told_and_the_lowest_figure_stands_on_
     assert (folder / ".work/sweep/winners.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_a_second_sweep_runs_only_what_is_missing(swept: Any) -> None:
     folder = swept[0]
     printed = sweep(folder)[1]
@@ -102,6 +104,7 @@ def test_a_second_sweep_runs_only_what_is_missing(swept: Any) -> None:
     assert calls(folder) == ["0.1 1.0", "0.1 2.0", "0.5 1.0", "0.5 2.0", "0.5 2.0"]
 
 
+@pytest.mark.long
 def test_a_wrong_value_stops_the_sweep_before_anything_is_run(swept: Any) -> None:
     folder = swept[0]
     before = calls(folder)
