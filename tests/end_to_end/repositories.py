@@ -50,6 +50,7 @@ TINY = {
     "train_tacotron.checkpoint_interval": 2,
     "evaluate_tacotron.max_seconds": 1.0,
     "evaluate_tacotron.picture_count": 1,
+    "evaluate_tacotron.recogniser": "pocketsphinx",
     "evaluate_tacotron.griffin_lim_iterations": 4,
     "synthesize_tacotron.max_seconds": 1.0,
     "synthesize_tacotron.griffin_lim_iterations": 4,
