@@ -79,7 +79,9 @@ def test_inputs_before_the_boundary_matter_and_get_no_gradient(build, symbols, c
     assert abs(float(loss_and_gradient(tf.constant(nudged))[0] - loss)) > 1e-6
 
 
-@pytest.mark.parametrize("boundaries", [[12, 6, 3], [4, 2, 3], [5, 3, 3]])
+@pytest.mark.parametrize(
+    "boundaries", [[5, 3, 3], *(pytest.param(each, marks=pytest.mark.long) for each in ([12, 6, 3], [4, 2, 3]))]
+)
 def test_the_gradient_written_by_hand_is_that_of_automatic_differentiation(build, symbols, boundaries):
     """A context of zeros changes nothing, and takes the way of all other cells."""
     outer = 0 if boundaries[0] == 12 else 2
