@@ -14,6 +14,8 @@ SHAPES = 2
 TEXTS = ("a b c", "hello there"), ("d", "seven eight nine")
 QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory) -> list[dict[str, int]]:
