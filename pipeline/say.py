@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import soundfile
+
 from pipeline import stage
 from pipeline.audio.files import write_wav
 from pipeline.outputs import new_file
@@ -19,7 +21,7 @@ def main(text: str, out: Path, model: str = NEWEST, trained: Path = Path("data/t
         (row,) = predict(model, [{"text": text}], {})
         with new_file(out) as partial:
             partial.write_bytes(row["audio"])
-        told(out, (len(row["audio"]) - 44) / 2 / row["sample_rate"], row["stopped"])
+        told(out, soundfile.info(out).duration, row["stopped"])
         return
     from pipeline.tacotron.trained import read_trained
     from pipeline.tacotron.voice import speak
