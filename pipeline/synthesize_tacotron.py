@@ -14,12 +14,10 @@ from pipeline.outputs import new_folder, write_json
 from pipeline.params import load_params
 from pipeline.pictures import draw_alignment, draw_frames
 from pipeline.progress import progress
-from pipeline.sections.synthesize_tacotron import SynthesizeTacotron
 from pipeline.tacotron.alignment import mean_scores
 from pipeline.tacotron.intelligibility import NOTHING, count_errors, has_words
-from pipeline.tacotron.sounds import sound_of
-from pipeline.tacotron.speaking import Manner, Said, say
 from pipeline.tacotron.trained import About, read_trained
+from pipeline.tacotron.voice import Spoken, speak
 from pipeline.text import Vocabulary
 from pipeline.text.vocabulary import FILE as VOCABULARY_FILE
 from pipeline.training.device import set_up_device
@@ -35,15 +33,14 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
     set_up_device(section.threads)
     speaker = read_trained(trained)
     speaker.vocabulary.require_same(Vocabulary.load(vocabulary / VOCABULARY_FILE), str(vocabulary))
-    manner, audio, language = manner_of(section, params.seed), speaker.about.audio, speaker.vocabulary.settings.language
-    recogniser = open_recogniser(section.recogniser, language, audio.sample_rate)
+    language = speaker.vocabulary.settings.language
+    recogniser = open_recogniser(section.recogniser, language, speaker.about.audio.sample_rate)
     with tracking.join_run(run, STAGE, params) as tracked, new_folder(samples) as folder:
         entries = []
         for number, sentence in enumerate(progress(section.sentences, "speaking", len(section.sentences), "sentences")):
-            pieces = say(speaker, sentence, manner)
-            sound = sound_of(pieces, audio, section.griffin_lim_iterations, section.griffin_lim_power, params.seed)
-            entry = write_sample(folder, f"sample-{number:02d}", sentence, pieces, sound, speaker.about)
-            entries.append(entry | understood(recogniser, sound, sentence, language))
+            spoken = speak(speaker, sentence, section, params.seed)
+            entry = write_sample(folder, f"sample-{number:02d}", sentence, spoken, speaker.about)
+            entries.append(entry | understood(recogniser, spoken.sound, sentence, language))
         write_json(folder / "samples.json", entries)
         if (corpus / ATTRIBUTION).exists():
             shutil.copyfile(corpus / ATTRIBUTION, folder / ATTRIBUTION)
@@ -51,17 +48,10 @@ def main(corpus: Path, vocabulary: Path, trained: Path, run: Path, samples: Path
         tracked.log_metrics(figures_of(entries))
 
 
-def manner_of(section: SynthesizeTacotron, seed: int) -> Manner:
-    """How the section says to speak."""
-    return Manner(section.prenet_dropout, section.stop_threshold, section.max_seconds, section.long_text, seed)
-
-
-def write_sample(
-    folder: Path, name: str, text: str, pieces: Sequence[Said], sound: np.ndarray, about: About
-) -> dict[str, Any]:
+def write_sample(folder: Path, name: str, text: str, spoken: Spoken, about: About) -> dict[str, Any]:
     """Writes a sentence's sound and pictures, and gives its entry of samples.json."""
-    audio = about.audio
-    write_wav(folder / f"{name}.wav", sound, audio.sample_rate)
+    audio, pieces = about.audio, spoken.pieces
+    write_wav(folder / f"{name}.wav", spoken.sound, audio.sample_rate)
     seconds_per_frame = audio.hop_length / audio.sample_rate
     frames, alignments = [], []
     for number, piece in enumerate(pieces):
@@ -75,8 +65,8 @@ def write_sample(
         "id": name,
         "text": text,
         "normalised": " ".join(piece.normalised for piece in pieces),
-        "stopped": all(piece.stopped for piece in pieces),
-        "seconds": round(len(sound) / audio.sample_rate, 3),
+        "stopped": spoken.stopped,
+        "seconds": round(len(spoken.sound) / audio.sample_rate, 3),
         "pieces": len(pieces),
         **{f"attention_{key}": value for key, value in mean_scores([piece.alignment for piece in pieces]).items()},
         "sound": f"{name}.wav",

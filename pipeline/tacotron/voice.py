@@ -1,11 +1,11 @@
-"""Text -> sound, as everything that speaks does it: `make say`, and the model in the registry."""
+"""Text -> sound, as everything that speaks does it: stage synthesize_tacotron, `make say`, the model in the registry."""
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pipeline.tacotron.sounds import sound_of
-from pipeline.tacotron.speaking import Manner, say
+from pipeline.tacotron.speaking import Manner, Said, say
 from pipeline.tacotron.trained import Trained
 
 
@@ -21,11 +21,16 @@ class Speech(Protocol):
 
 
 class Spoken(NamedTuple):
-    """A sound, float32 [samples], its rate (Hz), and whether it ended by itself or hit the cap."""
+    """What was said in how many pieces, their sound, float32 [samples], and its rate (Hz)."""
 
+    pieces: list[Said]
     sound: np.ndarray
     sample_rate: int
-    stopped: bool
+
+    @property
+    def stopped(self) -> bool:
+        """Whether every piece ended by itself; else one hit the cap."""
+        return all(piece.stopped for piece in self.pieces)
 
 
 def speak(trained: Trained, text: str, speech: Speech, seed: int) -> Spoken:
@@ -34,4 +39,4 @@ def speak(trained: Trained, text: str, speech: Speech, seed: int) -> Spoken:
     pieces = say(trained, text, manner)
     audio = trained.about.audio
     sound = sound_of(pieces, audio, speech.griffin_lim_iterations, speech.griffin_lim_power, seed)
-    return Spoken(sound, audio.sample_rate, all(piece.stopped for piece in pieces))
+    return Spoken(pieces, sound, audio.sample_rate)
