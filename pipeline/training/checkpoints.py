@@ -90,6 +90,11 @@ def load(folder: Path) -> Checkpoint:
         raise InputError(f"checkpoint {folder.name} is damaged ({error})") from error
 
 
+def best_step(checkpoint: Checkpoint) -> int:
+    """The step of the lowest validation loss until then; 0 before the first validation."""
+    return checkpoint.facts["plateau"]["best_step"]
+
+
 def prune(state: Path, count: int, best_step: int) -> None:
     """Removes all but the last `count` checkpoints and the best."""
     folders = sorted((state / "checkpoints").glob("step-*"))

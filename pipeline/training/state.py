@@ -25,8 +25,8 @@ def open_state(stage: str) -> Iterator[Path]:
     """Gives the state folder of the stage as its command, dependencies and parameters are now; one process at a time.
 
     A folder left by an interrupted training is found again. Without one, a finished training of the same facts but of
-    fewer steps lends its last checkpoint. The folder is removed when the block ends without an error, except for the
-    last checkpoint, which a larger `max_step_count` may go on from.
+    fewer steps lends its checkpoints. The folder is removed when the block ends without an error, except for the last
+    checkpoint and the best, which a larger `max_step_count` may go on from.
 
     Raises:
         InputError: Another process holds it.
@@ -45,12 +45,7 @@ def open_state(stage: str) -> Iterator[Path]:
             _borrow(finished, folder, total)
             write_json(folder / FACTS, facts._asdict())
         yield folder
-        shutil.rmtree(finished, ignore_errors=True)
-        last = checkpoints.folder_of(folder, total)
-        if last.exists():
-            kept = checkpoints.folder_of(finished, total)
-            kept.parent.mkdir(parents=True)
-            last.rename(kept)
+        _keep(folder, finished, total)
         shutil.rmtree(folder)
 
 
@@ -77,10 +72,31 @@ def _sign(file: TextIO) -> None:
     file.flush()
 
 
+def _keep(folder: Path, finished: Path, total: int) -> None:
+    """Moves the last checkpoint and the best to where a longer training looks for them."""
+    shutil.rmtree(finished, ignore_errors=True)
+    if not checkpoints.folder_of(folder, total).exists():
+        return
+    last = checkpoints.load(checkpoints.folder_of(folder, total))
+    for step in {total, checkpoints.best_step(last) or total}:
+        kept = checkpoints.folder_of(finished, step)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        checkpoints.folder_of(folder, step).rename(kept)
+
+
 def _borrow(finished: Path, folder: Path, total: int) -> None:
-    checkpoint = checkpoints.load_newest(finished)
-    if checkpoint is not None and checkpoint.step < total:
-        print(f"going on from the finished training of {checkpoint.step} steps", file=sys.stderr)
+    """Copies both, where they are whole."""
+    last = checkpoints.load_newest(finished)
+    if last is None or last.step >= total:
+        return
+    best = checkpoints.best_step(last) or last.step
+    try:
+        lent = [last] if best == last.step else [checkpoints.load(checkpoints.folder_of(finished, best)), last]
+    except InputError as error:
+        print(f"{error}: the finished training of {last.step} steps cannot be gone on from", file=sys.stderr)
+        return
+    print(f"going on from the finished training of {last.step} steps", file=sys.stderr)
+    for checkpoint in lent:
         checkpoints.save(folder, checkpoint)
 
 

@@ -41,8 +41,8 @@ def write_params(project, rate=0.1, steps=10):
     (project / "params.yaml").write_text(text, encoding="utf-8")
 
 
-def checkpoint(step):
-    return Checkpoint(step, {"w": np.array([float(step)])}, {"history": []})
+def checkpoint(step, best_step=0):
+    return Checkpoint(step, {"w": np.array([float(step)])}, {"plateau": {"best_step": best_step}, "history": []})
 
 
 def interrupt(step):
@@ -74,6 +74,16 @@ def test_more_steps_go_on_from_the_finished_training(project):
     write_params(project, steps=15)
     with open_state(STAGE) as state:
         assert checkpoints.load_newest(state).step == 10
+
+
+def test_more_steps_have_the_best_checkpoint_of_the_finished_training_too(project):
+    with open_state(STAGE) as state:
+        for step in (4, 8, 10):
+            checkpoints.save(state, checkpoint(step, best_step=4))
+    write_params(project, steps=15)
+    with open_state(STAGE) as state:
+        assert [path.name for path in sorted((state / "checkpoints").iterdir())] == ["step-00000004", "step-00000010"]
+        assert checkpoints.load(checkpoints.folder_of(state, 4)).tensors["w"] == 4.0
 
 
 @pytest.mark.parametrize(
