@@ -69,15 +69,34 @@ sync: venv ## Delivers to MLflow what could not be delivered before
 	@$(MODULE) pipeline.sync
 
 .PHONY: say sample
-say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav [MODEL=models:/reprise-tacotron@champion]
-	@$(MODULE) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}" --model "$${MODEL:-}"
+say: venv ## Speaks a sentence: TEXT="..." OUT=x.wav [MODEL=models:/reprise-tacotron@champion] [SERVER=http://127.0.0.1:5001]
+	@$(MODULE) pipeline.say --text "$${TEXT:?is missing: make say TEXT=... OUT=x.wav}" --out "$${OUT:?is missing: make say TEXT=... OUT=x.wav}" --model "$${MODEL:-}" --server "$${SERVER:-}"
 
 sample: venv ## Goes on from a recording: PRIMER=x.wav OUT=y.wav (no PRIMER: from nothing) [MODEL=...]
 	@$(MODULE) pipeline.sample $(if $(PRIMER),--primer "$$PRIMER") --out "$${OUT:?is missing: make sample OUT=y.wav}" --model "$${MODEL:-}"
 
-.PHONY: champion
-champion: venv ## Makes a registered version the champion: MODEL=reprise-wayback VERSION=3
+.PHONY: gate promote rollback champion
+gate: venv ## Whether what was trained last is better than the champion, on the same utterances: [MODEL=wayback] [BASE=commit]
+	@$(MODULE) pipeline.gate --model "$${MODEL:-}" --base "$${BASE:-}"
+
+promote: venv ## Moves the champion where the gate found a better one; FIRST=1: what was trained last is the first champion
+	@$(MODULE) pipeline.promote --first "$${FIRST:-}"
+
+rollback: venv ## The champion before the last one is the champion again: MODEL=reprise-wayback
+	@$(MODULE) pipeline.rollback --model "$${MODEL:?is missing: make rollback MODEL=name}"
+
+champion: venv ## Makes a registered version the champion, by hand: MODEL=reprise-wayback VERSION=3
 	@$(MODULE) pipeline.champion --model "$${MODEL:?is missing: make champion MODEL=name VERSION=number}" --version "$${VERSION:?is missing: make champion MODEL=name VERSION=number}"
+
+.PHONY: retrain changes serve
+retrain: venv ## What CI does on a change: pull, train, judge, report, publish: [BRANCH=main] [BASE=commit] [SET="name=value ..."] [PROMOTES=1]
+	@$(MODULE) pipeline.retrain --branch "$${BRANCH:-}" --base "$${BASE:-}" --assign "$${SET:-}" --promotes "$${PROMOTES:-}"
+
+changes: venv ## What retraining changed since a commit, as a page: BASE=origin/main
+	@$(MODULE) pipeline.changes --base "$${BASE:?is missing: make changes BASE=commit}"
+
+serve: venv ## Serves the champion on this machine: [MODEL=reprise-tacotron] [PORT=5001]
+	@$(MODULE) pipeline.serve --model "$${MODEL:-reprise-tacotron}" --port "$${PORT:-5001}"
 
 .PHONY: corpus check
 corpus: venv ## Takes another corpus: FROM=folder NAME=x

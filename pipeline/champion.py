@@ -5,7 +5,7 @@ from pipeline import stage
 
 def main(model: str, version: str) -> None:
     """Moves the alias `champion`; the champion until now becomes `previous`."""
-    from pipeline.tracking.registry import move_champion
+    from pipeline.tracking.champions import move_champion
 
     before = move_champion(model, version)
     print(f"models:/{model}@champion is version {version}" + (f", was {before}" if before else ""))

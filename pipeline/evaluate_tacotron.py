@@ -38,8 +38,7 @@ def main(mels: Path, vocabulary: Path, trained: Path, run: Path, evaluated: Path
     heard = hear(model, test, utterances, section, params.seed)
     figures = summary(utterances, model.about.objective) | heard_summary(heard)
     with tracking.join_run(run, STAGE, params) as tracked, new_folder(evaluated) as folder:
-        rows = pd.DataFrame([utterance.figures | row for utterance, row in zip(utterances, heard, strict=True)])
-        rows.to_csv(folder / "per_utterance.csv", index=False, lineterminator="\n")
+        rows_of(utterances, heard).to_csv(folder / "per_utterance.csv", index=False, lineterminator="\n")
         drawn = list(zip(utterances, heard, strict=True))[: section.picture_count]
         entries = [draw(folder, model, test, utterance) | heard_text(row) for utterance, row in drawn]
         write_json(folder / "samples.json", entries)
@@ -57,6 +56,11 @@ def hear(
     if recogniser is None:
         return [{} for _ in utterances]
     return list(listen(utterances, test, Listener(recogniser, audio, section, seed), language))
+
+
+def rows_of(utterances: list[Evaluated], heard: list[dict[str, Any]]) -> pd.DataFrame:
+    """The rows of per_utterance.csv."""
+    return pd.DataFrame([utterance.figures | row for utterance, row in zip(utterances, heard, strict=True)])
 
 
 def heard_text(row: dict[str, Any]) -> dict[str, str]:

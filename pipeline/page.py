@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +19,12 @@ GROUP = "\N{NARROW NO-BREAK SPACE}"
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """The template of that name, filled; text is escaped, and a value that the template lacks is an error."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    environment.filters |= {"number": show_number, "with_code": _with_code}
-    return environment.get_template(template).render(values)
+    return _environment(autoescape=True).get_template(template).render(values)
+
+
+def render_text(template: str, values: Mapping[str, Any]) -> str:
+    """The same for a template of Markdown; what a table's cell holds goes through the filter `cell`."""
+    return re.sub(r"\n{3,}", "\n\n", _environment(autoescape=False).get_template(template).render(values))
 
 
 def embed(path: Path) -> str:
@@ -46,6 +48,27 @@ def show_number(value: Any) -> str:
     if isinstance(value, int) or (isinstance(value, float) and abs(value) >= 1000):
         return f"{round(value):,}".replace(",", GROUP).replace("-", "−")
     return f"{value:.3g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def show_value(value: float) -> str:
+    """A number with four significant digits."""
+    return f"{value:.4g}"
+
+
+def show_change(value: float) -> str:
+    """A number with its sign."""
+    return f"{value + 0.0:+.4g}"  # no negative zero
+
+
+def as_sentence(text: str) -> str:
+    """The text with a capital first letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
+
+
+def as_cell(text: str) -> str:
+    """The text as code in a cell of a Markdown table: in one line, without what would end the cell or the code."""
+    plain = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    return f"`{plain}`" if plain else ""
 
 
 class Block(NamedTuple):
@@ -85,6 +108,24 @@ def markdown_blocks(text: str) -> list[Block]:
             blocks.append(Block("paragraph", words))
         is_open = bool(words) and not words.startswith("#")
     return blocks
+
+
+def _environment(autoescape: bool) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {
+        "number": show_number,
+        "with_code": _with_code,
+        "value": show_value,
+        "signed": show_change,
+        "sentence": as_sentence,
+        "cell": as_cell,
+    }
+    return environment
 
 
 def _with_code(text: str) -> Markup:

@@ -104,8 +104,7 @@ def load_runtime(folder: Path = Path()) -> Runtime:
     path = next((path for path in (folder / RUNTIME, root / RUNTIME) if path.exists()), None)
     settings = read_yaml(path) if path else {}
     names = {ENVIRONMENT_PREFIX + name.upper(): name for name in Runtime.model_fields}
-    parse = YAML(typ="safe", pure=True).load
-    settings |= {name: parse(os.environ[variable]) for variable, name in names.items() if variable in os.environ}
+    settings |= {name: read_value(os.environ[variable]) for variable, name in names.items() if variable in os.environ}
     return _validate(Runtime, settings, str(RUNTIME))
 
 
@@ -130,6 +129,18 @@ def set_param(path: Path, name: str, value: Any) -> None:
     partial = path.with_name(f".partial.{path.name}")
     yaml.dump(tree, partial)
     partial.replace(path)
+
+
+def read_value(text: str) -> Any:
+    """What a text means as a YAML value: 0.5, null, [1, 4, 4].
+
+    Raises:
+        InputError: It is none.
+    """
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise InputError(f"{text!r} is no YAML value: {' '.join(str(error).split())}") from error
 
 
 @cache

@@ -1,6 +1,7 @@
 """Command: a text -> a sound, by the newest trained model or one from the registry."""
 
 from pathlib import Path
+from typing import Any
 
 import soundfile
 
@@ -13,12 +14,15 @@ STAGE = "synthesize_tacotron"
 NEWEST = ""
 
 
-def main(text: str, out: Path, model: str = NEWEST, trained: Path = Path("data/train_tacotron")) -> None:
-    """Says a text as stage synthesize_tacotron would, and writes the sound; `model` is like "models:/name@alias"."""
-    if model:
-        from pipeline.tracking.registry import predict
+def main(
+    text: str, out: Path, model: str = NEWEST, server: str = "", trained: Path = Path("data/train_tacotron")
+) -> None:
+    """Says a text as stage synthesize_tacotron would, and writes the sound.
 
-        (row,) = predict(model, [{"text": text}], {})
+    `model` is like "models:/name@alias", `server` the address of `make serve`.
+    """
+    if server or model:
+        row = asked(text, model, server)
         with new_file(out) as partial:
             partial.write_bytes(row["audio"])
         told(out, soundfile.info(out).duration, row["stopped"])
@@ -33,6 +37,17 @@ def main(text: str, out: Path, model: str = NEWEST, trained: Path = Path("data/t
     out.parent.mkdir(parents=True, exist_ok=True)
     write_wav(out, spoken.sound, spoken.sample_rate)
     told(out, len(spoken.sound) / spoken.sample_rate, spoken.stopped)
+
+
+def asked(text: str, model: str, server: str) -> dict[str, Any]:
+    """What a served or registered model makes of the text."""
+    if server:
+        from pipeline.server import ask
+
+        return ask(server, [{"text": text}])[0]
+    from pipeline.tracking.registry import predict
+
+    return predict(model, [{"text": text}], {})[0]
 
 
 def told(out: Path, seconds: float, stopped: bool) -> None:

@@ -16,6 +16,7 @@ os.environ |= {
 }
 
 from mlflow import MlflowClient  # noqa: E402
+from mlflow.artifacts import download_artifacts  # noqa: E402
 from mlflow.entities import (  # noqa: E402
     Dataset,
     DatasetInput,
@@ -49,6 +50,7 @@ __all__ = [
     "Param",
     "RunTag",
     "ViewType",
+    "download_artifacts",
     "external_model",
     "get_default_host_creds",
     "http_request",

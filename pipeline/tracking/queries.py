@@ -25,6 +25,7 @@ class RunRecord(NamedTuple):
         params: Parameters of the training and of the stages that joined it, by name.
         figures: The latest value of each metric.
         tags: All tags.
+        seconds: From its start to its end; None while it runs.
     """
 
     run_id: str
@@ -33,6 +34,7 @@ class RunRecord(NamedTuple):
     params: dict[str, str]
     figures: dict[str, float]
     tags: dict[str, str]
+    seconds: float | None
 
 
 def find_run(text: str) -> RunRecord:
@@ -161,4 +163,6 @@ def _of_lock(text: str, runs: list[MlflowRun]) -> list[MlflowRun]:
 def _record(run: MlflowRun) -> RunRecord:
     joined = {name.partition("/params/")[2]: value for name, value in run.data.tags.items() if "/params/" in name}
     params = joined | run.data.params
-    return RunRecord(run.info.run_id, run.info.run_name, run.info.status, params, run.data.metrics, run.data.tags)
+    info, ended = run.info, run.info.end_time
+    seconds = (ended - info.start_time) / 1000.0 if ended else None
+    return RunRecord(info.run_id, info.run_name, info.status, params, run.data.metrics, run.data.tags, seconds)

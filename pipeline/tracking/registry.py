@@ -25,7 +25,6 @@ from pipeline.tracking.addresses import VARIABLE, store_address, without_passwor
 SOURCES = ("pipeline", "models")
 SERVING = "pipeline/tracking/serving"
 CODE = Path(__file__).resolve().parents[2]
-CHAMPION, PREVIOUS = "champion", "previous"
 SPEECH = (
     "prenet_dropout",
     "stop_threshold",
@@ -136,29 +135,6 @@ def predict(model: str, rows: Sequence[Mapping[str, Any]], params: Mapping[str, 
         lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
         raise InputError(f"{model}: {without_password(lines[-1] if lines else 'it ended without a word')}")
     return [_unpacked_row(row) for row in json.loads(result.stdout)]
-
-
-def move_champion(name: str, version: str) -> str | None:
-    """Makes a version the champion; the champion until now becomes `previous`, and is given back.
-
-    Raises:
-        InputError: There is no such version.
-    """
-    from pipeline.tracking.client import MlflowException
-    from pipeline.tracking.queries import open_store
-
-    client = open_store().client
-    try:
-        client.get_model_version(name, version)
-        before = client.get_registered_model(name).aliases.get(CHAMPION)
-    except MlflowException as error:
-        raise InputError(f"{name} has no version {version}: {without_password(str(error))}") from error
-    if before == version:
-        return before
-    if before is not None:
-        client.set_registered_model_alias(name, PREVIOUS, before)
-    client.set_registered_model_alias(name, CHAMPION, version)
-    return before
 
 
 def _user_of(stage: str) -> dict[str, Any]:

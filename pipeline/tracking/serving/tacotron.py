@@ -29,10 +29,11 @@ class Tacotron(PythonModel):
         """Says each text."""
         from pipeline.audio.files import write_wav
         from pipeline.tacotron.voice import speak
+        from pipeline.tracking.serving.refusal import refusing
 
         speech = SimpleNamespace(**params)
         rows = []
-        with tempfile.TemporaryDirectory() as scratch:
+        with refusing(), tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch, "sound.wav")
             for text in model_input["text"]:
                 spoken = speak(self._trained, text, speech, speech.seed)

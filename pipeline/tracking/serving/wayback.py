@@ -30,11 +30,12 @@ class Wayback(PythonModel):
         self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
     ) -> pd.DataFrame:
         """Goes on from each primer."""
+        from pipeline.tracking.serving.refusal import refusing
         from pipeline.wayback.voice import from_nothing, go_on, symbols_of, write
 
         codec = self._trained.codec
         settings = SimpleNamespace(**params)
-        with tempfile.TemporaryDirectory() as scratch:
+        with refusing(), tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch, "primer.wav")
             primers = []
             for primer in model_input["primer"]:

@@ -1,0 +1,1 @@
+"""Whether a candidate is better than the champion, on the same utterances."""

@@ -1,0 +1,64 @@
+"""Command `make serve`: MLflow's model server on the champion, on this machine only, until Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from pipeline import lineage, stage
+from pipeline.errors import InputError
+from pipeline.server import ask
+from pipeline.tracking.addresses import VARIABLE, store_address
+from pipeline.ui import refuse_missing_store, refuse_taken_port, wait_until_ready
+
+HOST = "127.0.0.1"
+FIRST = {"reprise-tacotron": {"text": "Hello."}, "reprise-wayback": {"primer": ""}}
+
+
+def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) -> None:
+    """Serves `models:/MODEL@champion`; the first answer, for which TensorFlow compiles, is asked for at once."""
+    if model not in FIRST:
+        raise InputError(f"MODEL is {model!r}; it must be one of {', '.join(FIRST)}")
+    from pipeline.tracking.champions import champion_of
+
+    store = store_address(lineage.main_root())
+    refuse_missing_store(store)
+    champion = champion_of(model)
+    if champion is None:
+        raise InputError(f"{model} has no champion: make promote FIRST=1")
+    refuse_taken_port(port)
+    # A group of its own, because MLflow starts the server through a shell.
+    server = subprocess.Popen(
+        command(champion.address, port, host), env=environment(store), start_new_session=True
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        address = f"http://{host}:{port}"
+        wait_until_ready(server, f"{address}/health")
+        ask(address, [FIRST[model]])
+        print(f"\n{champion.address} answers at {address}/invocations  (Ctrl-C ends it)\n", flush=True)
+        server.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+def command(model: str, port: int, host: str) -> list[str]:
+    """The command line of MLflow's model server."""
+    place = ["--model-uri", model, "--host", host, "--port", str(port)]
+    return [sys.executable, "-m", "mlflow", "models", "serve", *place, "--env-manager", "local", "--workers", "1"]
+
+
+def environment(store: str) -> dict[str, str]:
+    """The server finds the model in the store, its programs beside this interpreter, and none of this checkout's code."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return kept | {VARIABLE: store, "PATH": path, "PYTHONSAFEPATH": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
+if __name__ == "__main__":
+    stage.run(main)
