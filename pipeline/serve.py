@@ -29,9 +29,7 @@ def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) ->
         raise InputError(f"{model} has no champion: make promote FIRST=1")
     refuse_taken_port(port)
     # A group of its own, because MLflow starts the server through a shell.
-    server = subprocess.Popen(
-        command(champion.address, port, host), env=environment(store), start_new_session=True
-    )
+    server = subprocess.Popen(command(champion.address, port, host), env=environment(store), start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         address = f"http://{host}:{port}"
