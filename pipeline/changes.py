@@ -16,6 +16,7 @@ from pipeline import lineage, locks, stage
 from pipeline.cards import Card, Media, make_card, read_entries
 from pipeline.errors import InputError
 from pipeline.gate import FILE as DECISION
+from pipeline.gate import run_file
 from pipeline.headline import TITLES
 from pipeline.outputs import new_folder
 from pipeline.page import TEMPLATES, embed, render, render_text
@@ -26,7 +27,6 @@ from pipeline.restore import dvc, share_cache
 from pipeline.tracking.queries import find_run
 
 SHOWN = ("prepare", *(f"{step}_{model}" for model in TITLES for step in ("train", "evaluate", "synthesize")))
-SHOWN_FILES = tuple(f"data/runs/train_{model}.json" for model in TITLES)
 LOWER_IS_BETTER = ("loss", "error", "distortion", "bits", "rejected")
 HIGHER_IS_BETTER = ("stop_rate", "focus", "diagonality", "coverage")
 MOST_NAMES = 20
@@ -172,7 +172,7 @@ def as_text(value: Any) -> str:
 
 
 def _is_shown(path: str) -> bool:
-    return path in SHOWN_FILES or path in {f"data/{name}" for name in SHOWN}
+    return path in map(run_file, TITLES) or path in {f"data/{name}" for name in SHOWN}
 
 
 def _try(checkout: Path, command: str, targets: list[str]) -> None:
@@ -197,7 +197,7 @@ def _ids(path: Path) -> set[str]:
 
 
 def _run(checkout: Path, name: str, address: str) -> Run | None:
-    path = checkout / f"data/runs/train_{name}.json"
+    path = checkout / run_file(name)
     run_id = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
     if not run_id:
         return None

@@ -84,7 +84,7 @@ def judge(model: str, base: str) -> Judged:
     Raises:
         InputError: The candidate's outputs are not what dvc.lock says, it is not registered, or the registry does not answer.
     """
-    _require_locked(f"data/evaluate_{model}", f"data/runs/train_{model}.json", f"data/train_{model}")
+    _require_locked(f"data/evaluate_{model}", run_file(model), f"data/train_{model}")
     name = model_name(f"train_{model}")
     champion = champion_of(name) if os.environ.get(VARIABLE) or has_store() else None
     if champion is None and base and not os.environ.get(VARIABLE):
@@ -102,13 +102,18 @@ def judge(model: str, base: str) -> Judged:
     return _compare(model, champion, candidate)
 
 
+def run_file(model: str) -> str:
+    """The file that names the run of what was trained last."""
+    return f"data/runs/train_{model}.json"
+
+
 def candidate_of(model: str) -> Version:
     """The registered version of the training that is here.
 
     Raises:
         InputError: Its run has not reached the store, or registered nothing.
     """
-    path = Path(f"data/runs/train_{model}.json")
+    path = Path(run_file(model))
     run_id = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
     version = version_of_run(model_name(f"train_{model}"), run_id) if run_id else None
     if version is None:
@@ -166,7 +171,7 @@ def as_text(model: str, judged: Judged) -> str:
         range_ = f" [{interval.low:+.4g}, {interval.high:+.4g}]" if interval else ""
         lines.append(
             f"  {verdict.name:<34} champion {verdict.champion:<9.4g} candidate {verdict.candidate:<9.4g} "
-            f"gain {verdict.gain:+.4g}{range_}  {verdict.words}"
+            f"gain {verdict.gain + 0.0:+.4g}{range_}  {verdict.words}"
         )
     return "\n".join(lines)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline import stage
 from pipeline.errors import InputError
-from pipeline.gate import FILE, MODELS, candidate_of
+from pipeline.gate import FILE, MODELS, candidate_of, run_file
 from pipeline.promotion.decision import Outcome
 from pipeline.tracking.champions import CHAMPION, champion_of, move_champion
 from pipeline.tracking.registry import model_name
@@ -65,7 +65,7 @@ def promote_first(model: str) -> str:
 
 
 def _trained_models() -> list[str]:
-    found = [model for model in MODELS if Path(f"data/runs/train_{model}.json").exists()]
+    found = [model for model in MODELS if Path(run_file(model)).exists()]
     if not found:
         raise InputError("nothing has been trained here: dvc repro, or dvc pull")
     return found

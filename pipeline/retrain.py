@@ -15,6 +15,7 @@ from pipeline import gate, lineage, stage
 from pipeline.errors import InputError
 from pipeline.params import PARAMS, check_params, read_value, set_param
 from pipeline.promote import promote
+from pipeline.promotion.baseline import locked_md5
 from pipeline.promotion.decision import Outcome
 from pipeline.restore import NOT_INHERITED
 from pipeline.tracking.addresses import VARIABLE
@@ -24,7 +25,6 @@ TRAILER = "Made-by: make retrain"
 REMOTE = "origin"
 BAD = (Outcome.WORSE.value, Outcome.FAULTY_FIGURE.value)
 SUMMARY = "GITHUB_STEP_SUMMARY"
-RUN_FILES = tuple(f"data/runs/train_{model}.json" for model in gate.MODELS)
 
 
 class Branch(NamedTuple):
@@ -169,8 +169,8 @@ def undecided(root: Path) -> list[str]:
 
     if not os.environ.get(VARIABLE) and not gate.has_store():
         return []
-    _try_dvc(root, "pull", "--allow-missing", *RUN_FILES)
-    models = [model for model, file in zip(gate.MODELS, RUN_FILES, strict=True) if (root / file).exists()]
+    models = [model for model in gate.MODELS if locked_md5(root, gate.run_file(model))]
+    _try_dvc(root, "pull", *map(gate.run_file, models))
     waiting = []
     for model in models:
         champion = champion_of(model_name(f"train_{model}"))

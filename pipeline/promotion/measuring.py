@@ -69,16 +69,17 @@ def measure_tacotron(champion: Path, version: str, data: Path) -> Measured:
     set_up_device(section.threads)
     test = open_mels(data / "mels").split("test")
     candidate = read_trained(data / "train_tacotron")
+    model = None
     with contextlib.suppress(*UNREADABLE):
         model = read_trained(champion)
-        if model.about.audio == candidate.about.audio and not model.vocabulary.difference(candidate.vocabulary):
-            utterances = evaluate(model, test, section, stage_params.seed)
-            heard = hear(model, test, utterances, section, stage_params.seed)
-            own = pd.read_csv(data / "evaluate_tacotron/per_utterance.csv")
-            tables = [_with_rates(table) for table in (rows_of(utterances, heard), own)]
-            names = frozenset(tables[0].columns) & frozenset(tables[1].columns)
-            return Measured(*tables, names, "frames, from the same symbols")
-    return _measure_sounds(champion, version, candidate, test, stage_params)
+    if model is None or model.about.audio != candidate.about.audio or model.vocabulary.difference(candidate.vocabulary):
+        return _measure_sounds(champion, version, candidate, test, stage_params)
+    utterances = evaluate(model, test, section, stage_params.seed)
+    heard = hear(model, test, utterances, section, stage_params.seed)
+    own = pd.read_csv(data / "evaluate_tacotron/per_utterance.csv")
+    tables = [_with_rates(table) for table in (rows_of(utterances, heard), own)]
+    names = frozenset(tables[0].columns) & frozenset(tables[1].columns)
+    return Measured(*tables, names, "frames, from the same symbols")
 
 
 def measure_wayback(champion: Path, data: Path) -> Measured:

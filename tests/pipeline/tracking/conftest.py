@@ -1,18 +1,15 @@
-"""A repository with a toy stage, processes that run it, and a real MLflow server."""
+"""A repository with a toy stage, and processes that run it."""
 
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mlflow_server import VARIABLES, Server, clean_environment
 
 CODE = Path(__file__).resolve().parents[3]
 TOY = Path(__file__).with_name("toy.py")
@@ -25,18 +22,12 @@ stages:
     outs: [data/train_toy, data/runs/train_toy.json]
 """
 PARAMS = "train_toy:\n  decay_rate: 0.5\n  units: 8\nseed: 1\n"
-NOT_INHERITED = ("MLFLOW_", "DVC_", "REPRISE_", "GIT_")
-
-
-def clean_environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_INHERITED)}
-    return kept | {"PYTHONPATH": str(CODE), "PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
-        if name.startswith(NOT_INHERITED):
+        if name.startswith(VARIABLES):
             monkeypatch.delenv(name)
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -157,50 +148,6 @@ def repository(new_repository: Callable[..., Repository]) -> Repository:
 def shared_repository(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Repository:
     """One repository for the tests of a module."""
     return Repository(tmp_path_factory.mktemp("shared") / "répertoire de test", empty_database)
-
-
-class Server:
-    """A real MLflow server that can be killed, stopped and started again at the same address."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen | None = None
-
-    def start(self) -> "Server":
-        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db", "--workers", "1"]
-        command += ["--artifacts-destination", str(self.folder / "artifacts")]
-        environment = clean_environment(MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false", MLFLOW_DISABLE_TELEMETRY="true")
-        self._process = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=(self.folder / "server.log").open("a"),
-            start_new_session=True,
-        )
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
-            try:
-                with urllib.request.urlopen(f"{self.address}/health", timeout=2):
-                    return self
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.2)
-        raise TimeoutError((self.folder / "server.log").read_text())
-
-    def signal(self, number: int) -> None:
-        os.killpg(self._process.pid, number)
-        if number == signal.SIGKILL:
-            self._process.wait()
-
-    def close(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self.signal(signal.SIGCONT)
-            self.signal(signal.SIGKILL)
 
 
 @pytest.fixture
