@@ -24,6 +24,7 @@ from pipeline.params import check_params
 from pipeline.pictures import draw_curves
 from pipeline.report import CURVES, CURVES_OF_BOTH
 from pipeline.restore import dvc, share_cache
+from pipeline.tracking.addresses import pages_address
 from pipeline.tracking.queries import find_run
 
 SHOWN = ("prepare", *(f"{step}_{model}" for model in TITLES for step in ("train", "evaluate", "synthesize")))
@@ -153,7 +154,7 @@ def changed_rows(before: Path, now: Path) -> Rows | None:
 def read_both(name: str, before: Path, now: Path, decisions: Path) -> Both:
     """A model in both checkouts, and what the gate has decided."""
     decided = decisions / name / DECISION
-    address = check_params().report.mlflow_address
+    address = pages_address(check_params().report.mlflow_address)
     return Both(
         title=TITLES[name],
         figures=changed_figures(*(_figures(checkout, name) for checkout in (before, now))),
@@ -201,7 +202,7 @@ def _run(checkout: Path, name: str, address: str) -> Run | None:
     run_id = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
     if not run_id:
         return None
-    link = f"{address.rstrip('/')}/#/runs/{run_id}"
+    link = f"{address}/#/runs/{run_id}"
     try:
         record = find_run(run_id)
     except InputError:

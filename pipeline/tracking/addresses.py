@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from pipeline.errors import InputError
 
@@ -47,6 +47,14 @@ def artifact_location(address: str, root: Path) -> str | None:
     if urlsplit(address).scheme in ("http", "https", "databricks"):
         return None
     return (root / ARTIFACTS / EXPERIMENT).as_uri()
+
+
+def pages_address(local: str) -> str:
+    """Where a browser finds the runs: the tracking server without its user and password, or `local` where there is none."""
+    server = urlsplit(os.environ.get(VARIABLE, "").strip())
+    if server.scheme not in ("http", "https"):
+        return local.rstrip("/")
+    return urlunsplit(server._replace(netloc=server.netloc.rpartition("@")[2])).rstrip("/")
 
 
 def without_password(text: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.tracking.addresses import artifact_location, store_address, without_password
+from pipeline.tracking.addresses import artifact_location, pages_address, store_address, without_password
 
 ROOT = Path("/somewhere/with space/é")
 
@@ -55,3 +55,9 @@ def test_a_store_of_plain_files_is_refused_with_what_to_do(address: str, monkeyp
 )
 def test_names_and_passwords_in_addresses_are_hidden_and_nothing_else(text: str, hidden: str) -> None:
     assert without_password(text) == hidden
+
+
+def test_links_lead_to_the_server_without_its_password_or_to_the_local_pages(monkeypatch):
+    assert pages_address("http://127.0.0.1:5000/") == "http://127.0.0.1:5000"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://me:secret@runs.example.org:8443/mlflow/")
+    assert pages_address("http://127.0.0.1:5000") == "https://runs.example.org:8443/mlflow"
