@@ -27,7 +27,7 @@ def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) ->
     champion = champion_of(model)
     if champion is None:
         raise InputError(f"{model} has no champion: make promote FIRST=1")
-    refuse_taken_port(port)
+    refuse_taken_port(port, f"make serve PORT={port + 1}")
     # A group of its own, because MLflow starts the server through a shell.
     server = subprocess.Popen(command(champion.address, port, host), env=environment(store), start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

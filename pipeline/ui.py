@@ -34,7 +34,7 @@ def main() -> None:
         return
     refuse_missing_store(store)
     port = load_runtime().ui_port
-    refuse_taken_port(port)
+    refuse_taken_port(port, f"REPRISE_UI_PORT={port + 1} make ui, or ui_port in runtime.yaml")
     server = subprocess.Popen(command(store, port, root), cwd=root, env=os.environ | QUIET)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -82,17 +82,14 @@ def refuse_missing_store(store: str) -> None:
         raise InputError(f"there are no runs yet ({file} is missing): make repro trains and tracks")
 
 
-def refuse_taken_port(port: int) -> None:
-    """Raises an InputError when another program listens on the port."""
+def refuse_taken_port(port: int, other: str) -> None:
+    """Raises an InputError when another program listens on the port; `other` says how another is chosen."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise InputError(
-                f"port {port} is taken ({error.strerror}); choose another: REPRISE_UI_PORT={port + 1} make ui, "
-                "or ui_port in runtime.yaml"
-            ) from error
+            raise InputError(f"port {port} is taken ({error.strerror}); choose another: {other}") from error
 
 
 def wait_until_ready(server: subprocess.Popen, address: str) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from pipeline.errors import InputError
 from pipeline.tacotron.trained import Trained
 from pipeline.text import normalise
 
@@ -56,6 +57,9 @@ def say(trained: Trained, text: str, manner: Manner) -> list[Said]:
     """Says a text, in one piece or, where it is long and the manner is to split, sentence by sentence.
 
     A text longer than any in training, and symbols that the vocabulary lacks, are named on stderr.
+
+    Raises:
+        InputError: Nothing of the text can be said.
     """
     unknown = trained.vocabulary.unknown_symbols(text)
     if unknown and trained.vocabulary.unknown != "fail":
@@ -63,6 +67,8 @@ def say(trained: Trained, text: str, manner: Manner) -> list[Said]:
         print(f"warning: {text!r} holds symbols outside the vocabulary: {listed}", file=sys.stderr)
     longest = trained.about.longest_symbols
     count = len(trained.vocabulary.encode(text))
+    if count == 1:
+        raise InputError(f"{text!r} holds nothing that can be said: it must hold letters or numbers")
     if count <= longest:
         return [_say_piece(trained, text, manner)]
     pieces = SENTENCE_END.split(text.strip()) if manner.long_text == "split" else [text]

@@ -30,8 +30,8 @@ def test_a_taken_port_is_named_with_the_setting_that_changes_it():
         other.bind((ui.HOST, 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(InputError, match=rf"port {port} is taken .*REPRISE_UI_PORT={port + 1}.*ui_port"):
-            ui.refuse_taken_port(port)
+        with pytest.raises(InputError, match=rf"port {port} is taken .*choose another: make serve PORT=1"):
+            ui.refuse_taken_port(port, "make serve PORT=1")
 
 
 def test_a_server_s_address_is_said_without_its_password(monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.errors import InputError
 from pipeline.tacotron.sounds import PAUSE_SECONDS, sound_of
 from pipeline.tacotron.speaking import Manner, max_steps, say
 from tests.pipeline.tacotron.conftest import AUDIO, LONGEST_TEXT, make_trained
@@ -83,6 +84,12 @@ def test_symbols_that_the_vocabulary_lacks_are_named(endless, capsys):
 
     assert "'ж' (U+0436) 2x" in capsys.readouterr().err
     assert "ж" not in said.symbols
+
+
+@pytest.mark.parametrize("text", ["", "  ", "жж"])
+def test_a_text_of_which_nothing_can_be_said_is_refused(endless, text):
+    with pytest.raises(InputError, match="holds nothing that can be said"):
+        say(endless, text, MANNER)
 
 
 def test_seed_model_and_text_decide_every_byte_of_the_sound(endless):
