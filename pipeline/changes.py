@@ -85,7 +85,11 @@ def main(base: str, into: Path = Path(".work/changes"), decisions: Path = Path("
             "has_baseline": bool(locks.read_lock(root, base)),
             "parameters": changed_parameters(root, base),
             "data": changed_rows(before / "data/prepare", root / "data/prepare"),
-            "models": {name: read_both(name, before, root, decisions) for name in TITLES},
+            "models": {
+                name: read_both(name, before, root, decisions)
+                for name in TITLES
+                if any(_figures(checkout, name) for checkout in (before, root))
+            },
         }
         (folder / "changes.md").write_text(render_text("changes.md.jinja", values), encoding="utf-8")
         page = render("changes.html.jinja", values | {"style": (TEMPLATES / "report.css").read_text(encoding="utf-8")})
