@@ -203,14 +203,13 @@ def _ids(path: Path) -> set[str]:
 
 def _run(checkout: Path, name: str, address: str) -> Run | None:
     path = checkout / run_file(name)
-    run_id = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
-    if not run_id:
+    if not path.exists():
         return None
-    link = f"{address}/#/runs/{run_id}"
     try:
-        record = find_run(run_id)
+        record = find_run(str(path))
     except InputError:
-        return Run(run_id, link, "unknown", "unknown")
+        return Run(json.loads(path.read_text(encoding="utf-8"))["run_key"], address, "unknown", "unknown")
+    run_id, link = record.run_id, f"{address}/#/runs/{record.run_id}"
     if record.seconds is None:
         return Run(run_id, link, "still running", "unknown")
     hours = record.seconds * float(record.tags.get("machine.cpus", "nan")) / 3600.0

@@ -3,7 +3,6 @@
 It changes no alias. Exit codes: `pipeline.promotion.decision.Outcome`; of several models, the gravest.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from pipeline.tracking.champions import (
     note_decision,
     version_of_run,
 )
+from pipeline.tracking.queries import find_run
 from pipeline.tracking.registry import model_name
 
 FILE, PAIRS = "decision.json", "pairs.csv"
@@ -113,11 +113,16 @@ def candidate_of(model: str) -> Version:
     Raises:
         InputError: Its run has not reached the store, or registered nothing.
     """
-    path = Path(run_file(model))
-    run_id = json.loads(path.read_text(encoding="utf-8"))["run_id"] if path.exists() else None
-    version = version_of_run(model_name(f"train_{model}"), run_id) if run_id else None
+    path, sync = run_file(model), "make sync delivers what waits"
+    if not Path(path).exists():
+        raise InputError(f"{path} is missing: dvc repro, or dvc pull")
+    try:
+        run_id = find_run(path).run_id
+    except InputError as error:
+        raise InputError(f"the run of {path} is not in the store ({error}): {sync}") from error
+    version = version_of_run(model_name(f"train_{model}"), run_id)
     if version is None:
-        raise InputError(f"the run of {path} has registered no model in the store: make sync delivers what waits")
+        raise InputError(f"run {run_id} of {path} has registered no model in the store: {sync}")
     return version
 
 

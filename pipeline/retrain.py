@@ -60,7 +60,7 @@ def main(branch: str = "", base: str = "", assign: str = "", promotes: str = "",
         return
     pull(root)
     announce("train")
-    run_dvc(root, "repro", **({"REPRISE_TRACKING_REQUIRED": "true"} if os.environ.get(VARIABLE) else {}))
+    train(root)
     announce("push data")
     push_data(root)
     announce("judge")
@@ -124,6 +124,7 @@ def catch_up(root: Path, branch: str, base: str) -> Branch:
         for path in MADE:
             lineage.git(root, "checkout", "--quiet", "HEAD", "--", path)
         must(root, "git", "reset", "--quiet", "--keep", upstream)
+        run(root, sys.executable, "-m", "dvc", "checkout", "--allow-missing", "--quiet")
     return Branch(name, upstream, base or _base(root, name, upstream))
 
 
@@ -184,6 +185,12 @@ def undecided(root: Path) -> list[str]:
 def pull(root: Path) -> None:
     """Brings the data and what the stages have made anywhere; what the remote lacks will be made."""
     _try_dvc(root, "pull", "--run-cache", "--allow-missing")
+
+
+def train(root: Path) -> None:
+    """Runs what must run; of that, what anyone has run on the same inputs comes from the remote."""
+    bring = ["--pull"] if has_data_remote(root) else []
+    run_dvc(root, "repro", *bring, **({"REPRISE_TRACKING_REQUIRED": "true"} if os.environ.get(VARIABLE) else {}))
 
 
 def push_data(root: Path) -> None:

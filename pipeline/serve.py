@@ -13,6 +13,8 @@ from pipeline.tracking.addresses import VARIABLE, store_address
 from pipeline.ui import refuse_missing_store, refuse_taken_port, wait_until_ready
 
 HOST = "127.0.0.1"
+APPLICATION = Path(__file__).parent / "tracking/serving/app.py"
+MODEL = "__pyfunc_model_path__"  # MLflow's own variable of its model server
 FIRST = {"reprise-tacotron": {"text": "Hello."}, "reprise-wayback": {"primer": ""}}
 
 
@@ -28,8 +30,7 @@ def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) ->
     if champion is None:
         raise InputError(f"{model} has no champion: make promote FIRST=1")
     refuse_taken_port(port, f"make serve PORT={port + 1}")
-    # A group of its own, because MLflow starts the server through a shell.
-    server = subprocess.Popen(command(champion.address, port, host), env=environment(store), start_new_session=True)
+    server = subprocess.Popen(command(port, host), env=environment(store, champion.address))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         address = f"http://{host}:{port}"
@@ -40,22 +41,21 @@ def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) ->
     except KeyboardInterrupt:
         pass
     finally:
-        if server.poll() is None:
-            os.killpg(server.pid, signal.SIGTERM)
+        server.terminate()
         server.wait()
 
 
-def command(model: str, port: int, host: str) -> list[str]:
-    """The command line of MLflow's model server."""
-    place = ["--model-uri", model, "--host", host, "--port", str(port)]
-    return [sys.executable, "-m", "mlflow", "models", "serve", *place, "--env-manager", "local", "--workers", "1"]
+def command(port: int, host: str) -> list[str]:
+    """The command line of MLflow's model server in this environment (its `--env-manager local`)."""
+    place = ["--app-dir", str(APPLICATION.parent), "--host", host, "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "uvicorn", *place, "--log-level", "warning", f"{APPLICATION.stem}:app"]
 
 
-def environment(store: str) -> dict[str, str]:
-    """The server finds the model in the store, its programs beside this interpreter, and none of this checkout's code."""
+def environment(store: str, model: str) -> dict[str, str]:
+    """The server finds the model in the store, and none of this checkout's code."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return kept | {VARIABLE: store, "PATH": path, "PYTHONSAFEPATH": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    settings = {VARIABLE: store, MODEL: model, "PYTHONSAFEPATH": "1", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    return kept | settings
 
 
 if __name__ == "__main__":

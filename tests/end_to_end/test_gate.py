@@ -75,7 +75,9 @@ def test_where_symbols_differ_both_speak_and_their_sounds_are_compared(project):
     assert decision["way"] == "sounds"
     assert [figure["name"] for figure in decision["figures"]] == ["free_mel_cepstral_distortion_db"]
     assert decision["utterances"] == len(pairs) >= 3
-    assert np.isfinite(pairs[[f"{of}.free_mel_cepstral_distortion_db" for of in ("champion", "candidate")]]).all(axis=None)
+    assert np.isfinite(pairs[[f"{of}.free_mel_cepstral_distortion_db" for of in ("champion", "candidate")]]).all(
+        axis=None
+    )
     assert pairs[[f"{of}.free_word_error_rate" for of in ("champion", "candidate")]].notna().any(axis=None)
 
 

@@ -28,6 +28,7 @@ class Tacotron(PythonModel):
     ) -> pd.DataFrame:
         """Says each text."""
         from pipeline.audio.files import write_wav
+        from pipeline.errors import InputError
         from pipeline.tacotron.voice import speak
         from pipeline.tracking.serving.refusal import refusing
 
@@ -36,6 +37,8 @@ class Tacotron(PythonModel):
         with refusing(), tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch, "sound.wav")
             for text in model_input["text"]:
+                if not isinstance(text, str):
+                    raise InputError(f"text is {text!r}; it must be a text")
                 spoken = speak(self._trained, text, speech, speech.seed)
                 write_wav(file, spoken.sound, spoken.sample_rate)
                 rows.append((file.read_bytes(), spoken.sample_rate, spoken.stopped))
