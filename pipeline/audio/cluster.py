@@ -3,7 +3,7 @@
 import pickle
 import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,15 +13,15 @@ from pipeline.audio.finished import fingerprint
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 SECONDS_TO_ANSWER = 5
 
 
 class Cluster(NamedTuple):
-    """How to hand work over, and how many pieces are worked on at a time."""
+    """How to hand work over, which gives what waits for its result, and how many pieces are worked on at a time."""
 
-    submit: Callable[..., Future[Any]]
+    submit: Callable[..., Callable[[], Any]]
     threads: int
 
 
@@ -69,8 +69,19 @@ class _Call:
         return self._work, self._given
 
 
-def _submit(client: "Client", work: Callable[..., Any], *given: Any) -> Future[Any]:
-    return client.submit(pickle.loads, pickle.dumps(_Call(work, given)), pure=False)
+def _submit(client: "Client", work: Callable[..., Any], *given: Any) -> Callable[[], Any]:
+    return partial(_result, client.submit(pickle.loads, pickle.dumps(_Call(work, given)), pure=False))
+
+
+def _result(future: "Future") -> Any:
+    """What the work has given; Dask's own words for a lost worker or cluster become those of a pool of processes."""
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        return future.result()
+    except (KilledWorker, CommClosedError) as error:
+        raise BrokenExecutor(str(error)) from error
 
 
 def _check_workers(client: "Client", address: str) -> None:

@@ -117,4 +117,4 @@ def _pool(workers: int | str) -> Iterator[_Pool]:
         yield _Pool(lambda *work: executor.submit(*work).result, PARTS_AHEAD * workers)
     else:
         with connect(workers) as cluster:
-            yield _Pool(lambda *work: cluster.submit(*work).result, PARTS_AHEAD * cluster.threads)
+            yield _Pool(cluster.submit, PARTS_AHEAD * cluster.threads)

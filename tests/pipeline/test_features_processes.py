@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from dask import config as dask_config
 from distributed import LocalCluster
 
 from pipeline.audio import cluster, finished
@@ -157,6 +158,19 @@ def test_workers_that_would_give_other_results_are_refused(dask, monkeypatch):
             list(map_in_order(len, [Path("x")], dask.scheduler_address, "work", "files"))
     finally:
         finished.fingerprint.cache_clear()
+
+
+def die(path):
+    os._exit(1)
+
+
+def test_a_cluster_whose_workers_die_of_the_work_is_told_from_a_fault_of_ours():
+    with (
+        dask_config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as dying,
+        pytest.raises(InputError, match=r"workers died or were lost .*goes on from where they were"),
+    ):
+        list(map_in_order(die, [Path("x")], dying.scheduler_address, "work", "files"))
 
 
 def test_a_cluster_without_workers_says_how_to_start_some():
