@@ -132,7 +132,7 @@ DEPLOYMENT := .work/deployment
 
 $(DEPLOYMENT)/installed: deployment/requirements.txt
 	$(PYTHON) -m venv $(DEPLOYMENT)
-	$(DEPLOYMENT)/bin/python -m pip install --quiet --disable-pip-version-check -r deployment/requirements.txt
+	$(DEPLOYMENT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r deployment/requirements.txt
 	touch $@
 
 .PHONY: deployment test-deployment
@@ -159,7 +159,7 @@ RECOGNITION_LIBRARIES := jiwer pocketsphinx
 lock: ## Compiles requirements*.in to pinned versions with hashes
 	$(PYTHON) -m venv .work/lock
 	.work/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	for name in requirements requirements-dev; do .work/lock/bin/uv pip compile --quiet --generate-hashes \
+	for name in requirements requirements-dev deployment/requirements; do .work/lock/bin/uv pip compile --quiet --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header --python-version 3.11 $$name.in -o $$name.txt; done
 	for name in $(FEATURE_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/features.txt
 	for name in $(TRAINING_LIBRARIES); do grep -oE "^$$name==[^ ]+" requirements.txt; done > pipeline/versions/training.txt
