@@ -38,11 +38,13 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def history(shared_repository: Any, tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Any:
-    """A repository with three runs, whose branch then moved on.
+def history(
+    shared_repository: Any, tmp_path_factory: pytest.TempPathFactory, empty_database: Path, wait_until: Callable
+) -> Any:
+    """A repository with five runs, whose branch then moved on.
 
-    The first by `dvc repro` with an edited source and an untracked one, the second by `dvc exp run --temp` with another
-    parameter, the third by `dvc repro` on other data.
+    The first by `dvc repro` with an edited source and an untracked one, three with another parameter by `dvc exp run`,
+    by `--temp` and by the queue, the last by `dvc repro` on other data.
     """
     repository = type(shared_repository)(tmp_path_factory.mktemp("history") / "a repository", empty_database)
     root = repository.root
@@ -58,6 +60,12 @@ def history(shared_repository: Any, tmp_path_factory: pytest.TempPathFactory, em
     commit(repository, "first")
     repository.git("tag", "v1")
     repository.dvc("exp", "run", "--temp", "-n", "slower", "-S", "train_toy.decay_rate=0.25")
+    repository.dvc("exp", "run", "--queue", "-n", "queued", "-S", "train_toy.decay_rate=0.125")
+    repository.dvc("queue", "start", "-j", "1")
+    wait_until(lambda: "Success" in repository.dvc("queue", "status"), 180)
+    repository.dvc("exp", "run", "-n", "here", "-S", "train_toy.decay_rate=0.0625")
+    repository.git("checkout", "-q", "--", ".")
+    repository.dvc("checkout")
     (root / "params.yaml").write_text(PARAMS.replace("level: 3", "level: 4"))
     repository.dvc("repro")
     commit(repository, "third")
@@ -107,10 +115,12 @@ def test_a_run_is_shown_with_its_commit_its_changes_its_parameters_and_the_hashe
     [
         ("v1:train_toy", 0),
         ("slower:train_toy", 1),
-        ("train_toy", 2),
-        ("data/train_toy", 2),
-        ("data/train_toy/weights.bin", 2),
-        ("data/runs/train_toy.json", 2),
+        ("queued:train_toy", 2),
+        ("here:train_toy", 3),
+        ("train_toy", 4),
+        ("data/train_toy", 4),
+        ("data/train_toy/weights.bin", 4),
+        ("data/runs/train_toy.json", 4),
         ("../copied model", 0),
     ],
 )
@@ -129,7 +139,7 @@ def test_a_lock_leads_to_the_run_where_the_run_id_file_is_gone(history: Any, sho
         (tmp_path / "cache").rename(cache)
 
 
-@pytest.mark.parametrize(("number", "decay_rate", "level"), [(0, 0.5, 3), (1, 0.25, 3)])
+@pytest.mark.parametrize(("number", "decay_rate", "level"), [(0, 0.5, 3), (1, 0.25, 3), (2, 0.125, 3), (3, 0.0625, 3)])
 def test_a_restored_run_trains_to_the_same_bytes(
     history: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, decay_rate: float, level: int
 ) -> None:
@@ -200,8 +210,9 @@ def test_why_names_what_changed_and_which_stage_makes_it(
         assert printed.count("shard.bin") == 1
         assert "decay_rate" not in printed
         assert "toy.py" not in printed
-        why.main("train_toy", "slower")
-        assert "parameter   train_toy.decay_rate: 0.25 -> 0.5" in capsys.readouterr().out
+        for run, value in (("slower", 0.25), ("queued", 0.125), ("here", 0.0625)):
+            why.main("train_toy", run)
+            assert f"parameter   train_toy.decay_rate: {value} -> 0.5" in capsys.readouterr().out
     finally:
         params.write_bytes(before[0])
         shard.write_bytes(before[1])
