@@ -8,10 +8,11 @@
       train_wayback.clip_norm: [0.5, 1.0, 2.0]
 
 Each member is an experiment of DVC, named by its values, in a folder of its own (`dvc exp run --temp`). What has been
-run is not run again: a sweep that was stopped goes on with the members that are missing, and an interrupted training
-goes on from its last checkpoint.
+run is not run again: a sweep that was stopped goes on with the members that are missing, waits for those that a killed one has left
+running, and an interrupted training goes on from its last checkpoint.
 """
 
+import fcntl
 import hashlib
 import itertools
 import json
@@ -26,7 +27,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import Field, ValidationError
@@ -80,7 +81,7 @@ def main(grid: Path, jobs: int = 2, out: Path = Path(".work/sweep")) -> None:
     check_members(root, members)
     missing = [member for member in members if result_of(root, member, sweep.figure) is None]
     print(f"{len(members)} members, {len(members) - len(missing)} are there already", flush=True)
-    failures = Runner(root, sweep.targets, out / "logs").run(missing, jobs)
+    failures = Runner(root, sweep, out / "logs").run(missing, jobs)
     rows = table_of(root, sweep, members, failures)
     write_results(out, sweep, rows)
     print((out / "table.md").read_text(encoding="utf-8"))
@@ -131,12 +132,12 @@ class Runner:
 
     Args:
         root: The checkout.
-        targets: The stages to run.
-        logs: Where what each member prints goes.
+        sweep: What is run and measured.
+        logs: Where what each member prints goes. All that a member has started holds the lock of its log.
     """
 
-    def __init__(self, root: Path, targets: Sequence[str], logs: Path):
-        self._root, self._targets, self._logs = root, targets, logs
+    def __init__(self, root: Path, sweep: Sweep, logs: Path):
+        self._root, self._sweep, self._logs = root, sweep, logs
         self._stopped = threading.Event()
         self._processes: set[subprocess.Popen] = set()
         self._guard = threading.Lock()
@@ -163,12 +164,33 @@ class Runner:
         return {name: outcome for name, outcome in outcomes.items() if outcome is not None}
 
     def _run_member(self, member: Member) -> str | None:
+        with (self._logs / f"{member.name}.log").open("ab") as log:
+            self._wait_for_its_end(member, log)
+            if result_of(self._root, member, self._sweep.figure) is not None:
+                print(f"{member.name}: done", flush=True)
+                return None
+            return self._try_member(member, log)
+
+    def _wait_for_its_end(self, member: Member, log: BinaryIO) -> None:
+        """Returns when nothing that an earlier sweep has started for the member runs any more, or all shall stop."""
+        told = False
+        while not self._stopped.is_set():
+            try:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if not told:
+                    print(f"{member.name}: an earlier sweep has left it running; waiting for it", flush=True)
+                told = True
+                time.sleep(SECONDS_BETWEEN_TRIES)
+
+    def _try_member(self, member: Member, log: BinaryIO) -> str | None:
         settings = [argument for name, value in member.values.items() for argument in ("-S", f"{name}={_yaml(value)}")]
-        command = ["exp", "run", "--temp", "--force", "--name", member.name, *settings, *self._targets]
+        command = ["exp", "run", "--temp", "--force", "--name", member.name, *settings, *self._sweep.targets]
         for _ in range(TRIES):
             if self._stopped.is_set():
                 return "stopped"
-            code, said = self._dvc(command, self._logs / f"{member.name}.log")
+            code, said = self._dvc(command, log)
             if code == 0:
                 print(f"{member.name}: done", flush=True)
                 return None
@@ -179,24 +201,24 @@ class Runner:
         print(f"{member.name}: failed: {reason}", file=sys.stderr, flush=True)
         return reason
 
-    def _dvc(self, arguments: Sequence[str], log: Path) -> tuple[int, str]:
+    def _dvc(self, arguments: Sequence[str], log: BinaryIO) -> tuple[int, str]:
         environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "dvc", *arguments],
-                cwd=self._root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            with self._guard:
-                self._processes.add(process)
-            code = process.wait()
-            with self._guard:
-                self._processes.discard(process)
-        return code, log.read_text(encoding="utf-8", errors="replace")
+        log.truncate(0)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dvc", *arguments],
+            cwd=self._root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        with self._guard:
+            self._processes.add(process)
+        code = process.wait()
+        with self._guard:
+            self._processes.discard(process)
+        return code, Path(log.name).read_text(encoding="utf-8", errors="replace")
 
     def _stop(self) -> None:
         """Sends SIGINT to each member and all that it started; their trainings write a checkpoint and end as KILLED."""

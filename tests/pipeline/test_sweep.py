@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,14 @@ grid:
 """
 
 
-def run(folder: Path, *command: str) -> tuple[int, str]:
+def environment() -> dict[str, str]:
     who = {f"GIT_{role}_{key}": "somebody" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "DVC_"))}
-    environment = kept | who | {"PYTHONPATH": str(CODE), "DVC_NO_ANALYTICS": "true", "PYTHONDONTWRITEBYTECODE": "1"}
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return kept | who | {"PYTHONPATH": str(CODE), "DVC_NO_ANALYTICS": "true", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(folder: Path, *command: str) -> tuple[int, str]:
+    result = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     return result.returncode, result.stdout + result.stderr
 
 
@@ -61,20 +65,25 @@ def calls(folder: Path) -> list[str]:
     return sorted((folder / ".git" / "calls").read_text().splitlines())
 
 
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A repository in which the grid has run once, with what was printed."""
-    folder = tmp_path_factory.mktemp("sweep") / "a repository"
+def make(folder: Path, measure: str = MEASURE) -> Path:
+    """A repository with a grid, committed."""
     folder.mkdir()
     (folder / "dvc.yaml").write_text(GRAPH.format(python=sys.executable))
     (folder / "params.yaml").write_bytes((CODE / "params.yaml").read_bytes())
-    (folder / "measure.py").write_text(MEASURE)
+    (folder / "measure.py").write_text(measure)
     (folder / "grid.yaml").write_text(GRID)
     (folder / ".gitignore").write_text("/.work/\n")
     dvc = [sys.executable, "-m", "dvc"]
     for command in (["git", "init", "-q", "-b", "main"], [*dvc, "init", "-q"], ["git", "add", "-A"]):
         assert run(folder, *command)[0] == 0
     assert run(folder, "git", "commit", "-q", "-m", "start")[0] == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A repository in which the grid has run once, with what was printed."""
+    folder = make(tmp_path_factory.mktemp("sweep") / "a repository")
     return folder, *sweep(folder)
 
 
@@ -102,6 +111,28 @@ def test_a_second_sweep_runs_only_what_is_missing(swept: Any) -> None:
     printed = sweep(folder)[1]
     assert "4 members, 3 are there already" in printed
     assert calls(folder) == ["0.1 1.0", "0.1 2.0", "0.5 1.0", "0.5 2.0", "0.5 2.0"]
+
+
+@pytest.mark.long
+def test_members_that_a_killed_sweep_has_left_running_are_waited_for_and_none_runs_twice(tmp_path: Path) -> None:
+    waits = 'import time\ngo = pathlib.Path(os.environ["DVC_ROOT"], ".git", "go")\nwhile not go.exists():\n    time.sleep(0.1)\n'
+    folder = make(tmp_path / "a repository", MEASURE.replace("if clip_norm ==", f"{waits}if clip_norm =="))
+    command = [sys.executable, "-m", "pipeline.sweep", "--grid", "grid.yaml"]
+    killed = subprocess.Popen(command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
+    while not (folder / ".git/calls").exists() or len(calls(folder)) < 2:
+        time.sleep(0.1)
+    killed.kill()
+    killed.wait()
+
+    second = subprocess.Popen(command, cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE)
+    printed = ""
+    for line in second.stdout:
+        printed += line
+        if printed.count("an earlier sweep has left it running") == 2:
+            (folder / ".git/go").touch()
+    second.wait()
+    assert "4 members, 0 are there already" in printed and printed.count(": done") == 3
+    assert calls(folder) == ["0.1 1.0", "0.1 2.0", "0.5 1.0", "0.5 2.0"]
 
 
 @pytest.mark.long
