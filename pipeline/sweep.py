@@ -166,10 +166,12 @@ class Runner:
     def _run_member(self, member: Member) -> str | None:
         with (self._logs / f"{member.name}.log").open("ab") as log:
             self._wait_for_its_end(member, log)
-            if result_of(self._root, member, self._sweep.figure) is not None:
-                print(f"{member.name}: done", flush=True)
-                return None
-            return self._try_member(member, log)
+            reason = None if self._is_there(member) else self._try_member(member, log)
+        if reason is None:
+            print(f"{member.name}: done", flush=True)
+        else:
+            print(f"{member.name}: failed: {reason}", file=sys.stderr, flush=True)
+        return reason
 
     def _wait_for_its_end(self, member: Member, log: BinaryIO) -> None:
         """Returns when nothing that an earlier sweep has started for the member runs any more, or all shall stop."""
@@ -191,15 +193,16 @@ class Runner:
             if self._stopped.is_set():
                 return "stopped"
             code, said = self._dvc(command, log)
-            if code == 0:
-                print(f"{member.name}: done", flush=True)
+            # Temporary experiments share DVC's stash: after its own, a process may begin another member's and fail.
+            if code == 0 or self._is_there(member):
                 return None
             if not any(sign in said for sign in BUSY):
                 break
             time.sleep(SECONDS_BETWEEN_TRIES)
-        reason = next((line for line in reversed(said.splitlines()) if line.strip()), f"code {code}")
-        print(f"{member.name}: failed: {reason}", file=sys.stderr, flush=True)
-        return reason
+        return next((line for line in reversed(said.splitlines()) if line.strip()), f"code {code}")
+
+    def _is_there(self, member: Member) -> bool:
+        return result_of(self._root, member, self._sweep.figure) is not None
 
     def _dvc(self, arguments: Sequence[str], log: BinaryIO) -> tuple[int, str]:
         environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"}
