@@ -35,14 +35,16 @@ from pydantic import Field, ValidationError
 from pipeline import lineage, stage
 from pipeline.errors import InputError
 from pipeline.outputs import new_file
-from pipeline.params import check_params, read_yaml, set_param
+from pipeline.params import check_params, load_runtime, read_yaml, set_param
 from pipeline.sections.base import Section
+from pipeline.tracking.addresses import pages_address
 
 METRICS = "data/metrics"
 BUSY = ("Unable to acquire lock", "is busy", "another process")
 TRIES = 20
 SECONDS_BETWEEN_TRIES = 1.0
 LONGEST_NAME = 60
+MOST_OTHER_FIGURES = 3
 
 Values = dict[str, Any]
 
@@ -86,6 +88,7 @@ def main(grid: Path, jobs: int = 2, out: Path = Path(".work/sweep")) -> None:
     write_results(out, sweep, rows)
     print((out / "table.md").read_text(encoding="utf-8"))
     print(f"{out / 'table.csv'}, {out / 'winners.png'}")
+    print_view(sweep, code.commit, rows)
     if failures:
         raise InputError(f"{len(failures)} of {len(members)} members failed; what they said is in {out / 'logs'}")
 
@@ -273,6 +276,30 @@ def write_results(out: Path, sweep: Sweep, rows: pd.DataFrame) -> None:
         partial.write_text(as_markdown(rows[[*swept, key, "state", "experiment"]]), encoding="utf-8")
     with new_file(out / "winners.png") as partial:
         draw_winners(partial, rows, swept, key, f"{key}, {sweep.order} is best")
+
+
+def print_view(sweep: Sweep, commit: str, rows: pd.DataFrame) -> None:
+    """Keeps the table as a view of MLflow's runs, and says where it opens; a store that does not answer is told."""
+    if load_runtime().tracking == "off":
+        return
+    from pipeline.tracking.queries import save_view
+    from pipeline.tracking.views import View
+
+    swept, key = [name.rpartition(".")[2] for name in sweep.grid], sweep.figure.partition(".")[2]
+    others = [name for name in rows.columns if name.startswith("test_") and name != key]
+    view = View(
+        f"Sweep over {', '.join(swept)} from {commit[:8]}",
+        f"tags.`git.commit` = '{commit}' and attributes.run_name LIKE '{swept[0]}-%'",
+        list(sweep.grid),
+        [key, *others[:MOST_OTHER_FIGURES]],
+        sweep.order == "lowest",
+    )
+    try:
+        path = save_view(view)
+    except InputError as error:
+        print(f"warning: MLflow has no view of it: {error}", file=sys.stderr)
+        return
+    print(f"MLflow (make ui): {pages_address(check_params().report.mlflow_address)}{path}")
 
 
 def as_markdown(rows: pd.DataFrame) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pipeline import lineage, stage
 from pipeline.errors import InputError
 from pipeline.params import load_runtime
-from pipeline.tracking.addresses import ARTIFACTS, database_file, store_address, without_password
+from pipeline.tracking.addresses import ARTIFACTS, database_file, pages_address, store_address
 
 HOST = "127.0.0.1"
 SECONDS_TO_START = 90.0
@@ -30,7 +30,9 @@ def main() -> None:
     root = lineage.main_root()
     store = store_address(root)
     if store.startswith(("http://", "https://")):
-        print(f"The runs are at {without_password(store)}")
+        address = pages_address(store)
+        print(f"The runs are at {address}")
+        print_views(address)
         return
     refuse_missing_store(store)
     port = load_runtime().ui_port
@@ -39,13 +41,25 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         wait_until_ready(server, f"http://{HOST}:{port}/health")
-        print(f"\nMLflow: http://{HOST}:{port}  (Ctrl-C ends it)\n", flush=True)
+        print(f"\nMLflow: http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
+        print_views(f"http://{HOST}:{port}")
         server.wait()
     except KeyboardInterrupt:
         pass
     finally:
         server.terminate()
         server.wait()
+
+
+def print_views(address: str) -> None:
+    """Says where the runs table opens with what differed and what came of it, one view a model."""
+    from pipeline.tracking.queries import standard_views
+
+    try:
+        for name, path in standard_views().items():
+            print(f"  {name}: {address}{path}", flush=True)
+    except InputError as error:
+        print(f"  no views: {error}", flush=True)
 
 
 def command(store: str, port: int, root: Path) -> list[str]:

@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from pipeline.tracking.client import MlflowException, MlflowRun
 from pipeline.tracking.facts import as_text
 from pipeline.tracking.run import OUTPUT
 from pipeline.tracking.store import KEY, Store, explain
+from pipeline.tracking.views import View
 
 
 class RunRecord(NamedTuple):
@@ -46,11 +48,8 @@ def find_run(text: str) -> RunRecord:
     Raises:
         InputError: There is no such run, there are several, or the store does not answer.
     """
-    store = open_store()
-    try:
+    with _answering() as store:
         found = _matches(store, text)
-    except MlflowException as error:
-        raise InputError(f"the store of the runs does not answer: {explain(error)}") from error
     if len(found) != 1:
         names = ", ".join(f"{run.info.run_id} ({run.info.run_name})" for run in found[:5])
         raise InputError(
@@ -69,6 +68,34 @@ def open_store() -> Store:
     try:
         return Store(store_address(root), root)
     except (MlflowException, ConnectionError) as error:
+        raise InputError(f"the store of the runs does not answer: {explain(error)}") from error
+
+
+def save_view(view: View) -> str:
+    """Keeps a view of the runs table, in place of one of the same name; gives where it opens, after MLflow's address.
+
+    Raises:
+        InputError: The store does not answer, or forbids it.
+    """
+    with _answering() as store:
+        return store.save_view(view)
+
+
+def standard_views() -> dict[str, str]:
+    """Where a view for each model opens, by its name.
+
+    Raises:
+        InputError: The store does not answer, or forbids it.
+    """
+    with _answering() as store:
+        return store.standard_views()
+
+
+@contextmanager
+def _answering() -> Iterator[Store]:
+    try:
+        yield open_store()
+    except MlflowException as error:
         raise InputError(f"the store of the runs does not answer: {explain(error)}") from error
 
 

@@ -19,6 +19,7 @@ from pipeline.tracking.client import (
     http_request,
 )
 from pipeline.tracking.journal import exclusive
+from pipeline.tracking.views import STANDARD, TAG, View, view_path, view_tags
 
 SECONDS_FOR_A_FILE = "60"
 KEY = "reprise.run_key"
@@ -104,12 +105,27 @@ class Store:
             self.client.set_tag(run_id, REASON, reason)
         self.client.set_terminated(run_id, status, ended)
 
+    def save_view(self, view: View) -> str:
+        """Keeps a view of the runs table, in place of one of the same name; gives where it opens."""
+        for name, value in view_tags([view], int(time.time() * 1000)).items():
+            self.client.set_experiment_tag(self.experiment_id, name, value)
+        return view_path(self.experiment_id, view)
+
+    def standard_views(self) -> dict[str, str]:
+        """Where the standard views open, by their names; those that a user has changed stay so."""
+        kept = self.client.get_experiment(self.experiment_id).tags
+        return {
+            view.name: view_path(self.experiment_id, view) if TAG + view.key in kept else self.save_view(view)
+            for view in STANDARD
+        }
+
     def _experiment(self, address: str, root: Path) -> str:
         experiment = self.client.get_experiment_by_name(addresses.EXPERIMENT)
         if experiment is None:
             location = addresses.artifact_location(address, root)
             try:
-                return self.client.create_experiment(addresses.EXPERIMENT, location)
+                tags = view_tags(STANDARD, int(time.time() * 1000))
+                return self.client.create_experiment(addresses.EXPERIMENT, location, tags)
             except MlflowException as error:
                 if error.error_code != "RESOURCE_ALREADY_EXISTS":
                     raise

@@ -93,11 +93,13 @@ for decay_rate, loss in ((0.125, 2.5), (0.375, 1.5)):
 
 
 @pytest.mark.long
-def test_the_comparison_page_shows_what_differs_and_no_parameter_of_a_shared_section(
+def test_the_comparison_page_shows_what_differs_and_a_view_shows_it_beside_what_came_of_it(
     tmp_path: Path, browser: Any
 ) -> None:
 
     from pipeline import ui
+    from pipeline.tracking.store import Store
+    from pipeline.tracking.views import STANDARD, View
 
     folder = tmp_path / "a repository"
     folder.mkdir()
@@ -119,7 +121,26 @@ def test_the_comparison_page_shows_what_differs_and_no_parameter_of_a_shared_sec
         assert "0.125" in shown
         assert "0.375" in shown
         assert "test_loss" in shown
-        assert "audio.n_mels" not in shown
+        for switch in page.get_by_text("Show diff only").all():
+            switch.click()
+        page.wait_for_function("!document.body.innerText.includes('audio.n_mels')")
+        assert "train_toy.decay_rate" in page.inner_text("body")
+
+        store = Store(f"sqlite:///{folder}/mlflow.db", folder)
+        view = View("Sweep", "params.`train_toy.units` = '8'", ["train_toy.decay_rate"], ["test_loss"])
+        page.goto(f"http://{ui.HOST}:{port}{store.save_view(view)}")
+        page.wait_for_function("document.querySelectorAll('.ag-row [col-id^=metrics]').length == 2", timeout=90_000)
+        columns = page.eval_on_selector_all(
+            ".ag-header-cell", "cells => cells.map(cell => cell.getAttribute('col-id'))"
+        )
+        assert columns[-2:] == ["params.`train_toy.decay_rate`", "metrics.`test_loss`"]
+        rates = page.eval_on_selector_all(
+            ".ag-row",
+            "rows => rows.sort((a, b) => a.getAttribute('row-index') - b.getAttribute('row-index'))"
+            ".map(row => row.querySelector('[col-id^=params]')?.innerText).filter(text => text)",
+        )
+        assert rates == ["0.375", "0.125"]
+        assert {*store.standard_views()} == {view.name for view in STANDARD}
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
