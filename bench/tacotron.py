@@ -128,11 +128,15 @@ def ours(size: Size) -> dict[str, Callable[[], None]]:
         speak(texts[rows], tf.fill([rows], SYMBOLS), DECODED, 1.0, params.prenet_dropout, seed).outputs.refined.numpy()
 
     left, right = tf.ones(PEAK_SHAPE[:2]), tf.ones(PEAK_SHAPE[1:])
+
+    def multiply() -> None:
+        tf.matmul(left, right)[0, 0].numpy()
+
     return {
         "step": step,
         "decode 1": lambda: decode(1),
         "decode 8": lambda: decode(8),
-        "peak": lambda: tf.matmul(left, right)[0, 0].numpy(),
+        "peak": multiply,
     }
 
 
