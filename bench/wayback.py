@@ -127,7 +127,11 @@ def measure_spans(arguments: argparse.Namespace) -> None:
     """Peak memory and time of a training step as the top layer's boundary grows and the inner ones stay."""
     peaks, seconds, shares = [], [], []
     for boundary in SPANS:
-        keep_nothing = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
+        keep_nothing = {
+            "MALLOC_MMAP_THRESHOLD_": "262144",
+            "MALLOC_TRIM_THRESHOLD_": "262144",
+            "TF_ENABLE_ONEDNN_OPTS": "0",  # whose allocator keeps what it once had
+        }
         measured = contender(Path(sys.executable), "span", str(boundary), keep_nothing)
         measured.measure("step")
         seconds.append(min(measured.measure("step") for _ in range(3)))
