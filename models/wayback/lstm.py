@@ -73,12 +73,13 @@ def step_gradient(
 
 
 def unroll(
-    projected: tf.Tensor, own: tf.Tensor, c: tf.Tensor, h: tf.Tensor, activation: Activation
+    projected: tf.Tensor, shift: tf.Tensor, own: tf.Tensor, c: tf.Tensor, h: tf.Tensor, activation: Activation
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """One layer over a sequence.
 
     Args:
-        projected: All that is added to h's part of the pre-activations, time first [steps, batch, 4 * units].
+        projected: What is below, through its matrix, time first [steps, batch, 4 * units].
+        shift: What else is added to h's part of the pre-activations [4 * units].
         own: The matrix of h [units, 4 * units].
         c: The state before [batch, units].
         h: The state before [batch, units].
@@ -88,16 +89,16 @@ def unroll(
     """
 
     @tf.custom_gradient
-    def unrolled(projected, own, c, h):
-        gates, cells, outputs = _forward(activation)(projected, own, c, h)
+    def unrolled(projected, shift, own, c, h):
+        gates, cells, outputs = _forward(activation)(projected, shift, own, c, h)
 
         def gradient(d_outputs, d_last):
             d_projected, d_c, d_h = _backward(activation)(gates, before(c, cells), d_outputs, d_last, tf.transpose(own))
-            return d_projected, outer_sum(before(h, outputs), d_projected), d_c, d_h
+            return d_projected, row_sum(d_projected), outer_sum(before(h, outputs), d_projected), d_c, d_h
 
         return (outputs, cells[-1]), gradient
 
-    return unrolled(projected, own, c, h)
+    return unrolled(projected, shift, own, c, h)
 
 
 def before(initial: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
@@ -115,6 +116,12 @@ def outer_sum(inputs: tf.Tensor, d_products: tf.Tensor) -> tf.Tensor:
     return tf.transpose(tf.matmul(flat_products, flat_inputs, transpose_a=True))
 
 
+def row_sum(values: tf.Tensor) -> tf.Tensor:
+    """The sum over all axes but the last, as a product, which takes a third of the time that `tf.reduce_sum` takes."""
+    flat = tf.reshape(values, [-1, values.shape[-1]])
+    return tf.squeeze(tf.matmul(tf.ones([1, flat.shape[0]], values.dtype), flat), axis=0)
+
+
 def rows(count: int, like: tf.Tensor, width: int | None = None) -> tf.TensorArray:
     """Room for `count` tensors of the shape of `like` [batch, units], or of another width."""
     return tf.TensorArray(like.dtype, size=count, element_shape=[like.shape[0], width or like.shape[1]])
@@ -122,11 +129,11 @@ def rows(count: int, like: tf.Tensor, width: int | None = None) -> tf.TensorArra
 
 def _forward(activation: Activation) -> Callable[..., tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
     @tf.function(jit_compile=True, autograph=False)
-    def forward(projected, own, c, h):
+    def forward(projected, shift, own, c, h):
         steps = projected.shape[0]
 
         def body(time, c, h, gates, cells, outputs):
-            values, c, h = step(projected[time] + tf.matmul(h, own), c, activation)
+            values, c, h = step(projected[time] + shift + tf.matmul(h, own), c, activation)
             return time + 1, c, h, gates.write(time, values), cells.write(time, c), outputs.write(time, h)
 
         first = (tf.constant(0), c, h, rows(steps, c, 4 * c.shape[1]), rows(steps, c), rows(steps, c))

@@ -84,7 +84,7 @@ class LstmStack(Stack):
             (own, *below), shift = cell.gates.parts()
             if outputs:
                 projected = multiply(outputs[-1], below[0])
-            output, c = lstm.unroll(projected + lstm.forget_more(shift), own, c, h, cell.activation)
+            output, c = lstm.unroll(projected, lstm.forget_more(shift), own, c, h, cell.activation)
             outputs.append(output)
             last.append((c, output[-1]))
         return Hidden(outputs, [1] * len(outputs)), tuple(last)
