@@ -157,7 +157,8 @@ def is_done(root: Path, place: Branch, promotes: bool) -> bool:
     """Whether no stage must run, everything is published and, where champions move, every model is judged."""
     if must_run(root):
         return False
-    if place.upstream not in (None, _hash(root, "HEAD")) or lineage.git(root, "status", "--porcelain", "--", *MADE):
+    changed = lineage.git(root, "status", "--porcelain", "--", *MADE, str(PARAMS))
+    if changed or place.upstream not in (None, _hash(root, "HEAD")):
         return False
     return not promotes or not undecided(root)
 
@@ -277,7 +278,7 @@ def must_run(root: Path) -> bool:
 
 def has_data_remote(root: Path) -> bool:
     """Whether DVC has a default remote."""
-    command = [sys.executable, "-m", "dvc", "config", "core.remote"]
+    command = [sys.executable, "-m", "dvc", "remote", "default"]
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 
 

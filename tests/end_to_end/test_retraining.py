@@ -274,3 +274,19 @@ def test_a_kill_in_each_step_loses_nothing_and_the_next_run_ends_it(project, fre
     assert project.champion()[0] in (champion[0], str(project.versions()))
     project.require_whole()
     assert "nothing has changed" in project.retrain(project.clone())
+
+
+def test_on_a_laptop_without_remotes_and_server_it_compares_with_git_and_moves_nothing(tmp_path):
+    laptop = make_repository(tmp_path / "laptop", utterances=40)
+    keep_wayback_alone(laptop)
+    laptop.set_params(SMALL)
+    laptop.git("commit", "-q", "-a", "-m", "One model")
+    assert "no champion" in laptop.command("pipeline.retrain")
+    laptop.set_params({"train_wayback.max_step_count": 60})
+    laptop.git("commit", "-q", "-a", "-m", "Longer")
+
+    printed = laptop.command("pipeline.retrain", "--promotes", "1")
+    assert "compared: whole test splits, as git has them" in printed
+    assert f"{MODEL}: the champion stays (better: better: bits_per_symbol" in printed
+    assert laptop.git("log", "-1", "--format=%s").strip() == "Retrained: better [skip ci]"
+    assert "nothing has changed" in laptop.command("pipeline.retrain")
