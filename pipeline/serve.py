@@ -1,7 +1,6 @@
 """Command `make serve`: MLflow's model server on the champion, on this machine only, until Ctrl-C."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pipeline import lineage, stage
 from pipeline.errors import InputError
 from pipeline.server import ask
 from pipeline.tracking.addresses import VARIABLE, store_address
-from pipeline.ui import refuse_missing_store, refuse_taken_port, wait_until_ready
+from pipeline.ui import attend, refuse_missing_store, refuse_taken_port
 
 HOST = "127.0.0.1"
 APPLICATION = Path(__file__).parent / "tracking/serving/app.py"
@@ -31,18 +30,13 @@ def main(model: str = "reprise-tacotron", port: int = 5001, host: str = HOST) ->
         raise InputError(f"{model} has no champion: make promote FIRST=1")
     refuse_taken_port(port, f"make serve PORT={port + 1}")
     server = subprocess.Popen(command(port, host), env=environment(store, champion.address))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        address = f"http://{host}:{port}"
-        wait_until_ready(server, f"{address}/health")
+    address = f"http://{host}:{port}"
+
+    def begin() -> None:
         ask(address, [FIRST[model]])
         print(f"\n{champion.address} answers at {address}/invocations  (Ctrl-C ends it)\n", flush=True)
-        server.wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.terminate()
-        server.wait()
+
+    attend(server, address, begin)
 
 
 def command(port: int, host: str) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from pipeline import lineage, stage
@@ -38,11 +39,25 @@ def main() -> None:
     port = load_runtime().ui_port
     refuse_taken_port(port, f"REPRISE_UI_PORT={port + 1} make ui, or ui_port in runtime.yaml")
     server = subprocess.Popen(command(store, port, root), cwd=root, env=os.environ | QUIET)
+    address = f"http://{HOST}:{port}"
+
+    def tell() -> None:
+        print(f"\nMLflow: {address}  (Ctrl-C ends it)", flush=True)
+        print_views(address)
+
+    attend(server, address, tell)
+
+
+def attend(server: subprocess.Popen, address: str, when_ready: Callable[[], None]) -> None:
+    """Calls `when_ready` once the server answers, and ends the server on Ctrl-C or SIGTERM.
+
+    Raises:
+        InputError: It ended at once, or does not answer.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        wait_until_ready(server, f"http://{HOST}:{port}/health")
-        print(f"\nMLflow: http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
-        print_views(f"http://{HOST}:{port}")
+        wait_until_ready(server, f"{address}/health")
+        when_ready()
         server.wait()
     except KeyboardInterrupt:
         pass
