@@ -26,7 +26,7 @@ SETTINGS = {
     "22.05 kHz, 1024/256/1024": MelSettings(22050, 1024, 256, 1024, 80, 0.0, 8000.0, "reflect", 1e-5),
 }
 FILES = 150
-ROUNDS = 5
+ROUNDS = 11
 CLIP = Clip(trim_db=35.0, trim_margin=0.02, peak_level=None, max_seconds=8.0)
 PASSES = 4
 
