@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pipeline.tracking.queries import find_run
 
 NOT_INHERITED = ("DVC_ROOT", "DVC_STAGE", "DVC_EXP_NAME", "DVC_EXP_BASELINE_REV")
 LOCAL_CONFIG = Path(".dvc/config.local")
+PINNED = "requirements.txt"
 
 
 def main(run: str, to: Path) -> None:
@@ -32,9 +34,17 @@ def main(run: str, to: Path) -> None:
     if differing:
         raise InputError(f"{checkout} is not what run {record.run_id} was made of:\n" + "\n".join(differing))
     print(f"{checkout}: run {record.run_id} ({record.name}), {len(origin.facts.deps)} dependencies and ")
-    print(
-        f"{len(origin.facts.params)} parameters proven equal. To make it again: cd {checkout} && dvc repro {origin.stage}"
-    )
+    print(f"{len(origin.facts.params)} parameters proven equal. To make it again:")
+    print(how_to_repeat(main_checkout, checkout, origin.stage))
+
+
+def how_to_repeat(main_checkout: Path, checkout: Path, stage_name: str) -> str:
+    """The command line: with the packages that run now, or with the work tree's own where it pins others."""
+    pinned = [path.read_bytes() if path.exists() else b"" for path in (main_checkout / PINNED, checkout / PINNED)]
+    place, python = shlex.quote(str(checkout)), shlex.quote(sys.executable)
+    if pinned[0] != pinned[1]:
+        return f"cd {place} && make venv && .venv/bin/dvc repro {stage_name}"
+    return f"cd {place} && REPRISE_PYTHON={python} {python} -m dvc repro {stage_name}"
 
 
 def add_work_tree(main_checkout: Path, to: Path, origin: Origin) -> Path:

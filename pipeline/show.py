@@ -37,6 +37,7 @@ def heading(record: RunRecord, origin: Origin) -> list[str]:
     lines = {
         "run": f"{record.run_id}  {record.name}  {record.status}",
         "stage": origin.stage,
+        "training": f"make show RUN={record.parent or record.run_id}" if record.joined else "",
         "experiment": record.tags.get("dvc.experiment", ""),
         "commit": f"{origin.commit}  {(subject or 'not in this repository').strip()}",
         "on": ", ".join((branches or "").split()) or "no branch",

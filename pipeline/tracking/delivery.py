@@ -30,6 +30,7 @@ from pipeline.tracking.journal import (
     waiting_journals,
     write_delivered,
 )
+from pipeline.tracking.run import EARLIER, OUTPUT
 from pipeline.tracking.store import HEARTBEAT, KEY, PARENT, PROCESS, REASON, Store, explain, time_for_files
 
 METRICS_IN_A_BATCH = 1000
@@ -40,8 +41,9 @@ FILES_NEVER_ACCEPTED = (400, 413, 414, 422)
 NEVER_ACCEPTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
 CHECKPOINT = "reprise.checkpoint"
 JOINED = "reprise.joined."
-VERSION_TAGS = ("dvc.digest", "dvc.stage", "dvc.out/", "git.")
+VERSION_TAGS = ("dvc.digest", "dvc.stage", OUTPUT, "git.")
 SOURCE = ("dvc.digest", "dvc.experiment", "git.")
+DIGITS = 8
 LONGEST_LOSS = 300
 LOSSES_REMEMBERED = 10
 VANISHED = "the training process vanished without ending its run (kill -9, out of memory, a crash)"
@@ -173,7 +175,8 @@ class Delivery:
     def _open_joined(self, record: Mapping[str, Any]) -> None:
         """Writes to the training's run.
 
-        When the stage has already written there with other parameters, writes to a run below that one too.
+        When the stage has already written there with other parameters, writes to a run below that one too. The hash of
+        what it made there before stays.
         """
         stage, digest = record["stage"], record["digest"]
         parent = self._parent(record)
@@ -187,6 +190,9 @@ class Delivery:
             self._give_params(child, record["params"], _tags_while_running(record), "repeat")
         shown = {f"{stage}/params/{name}": value for name, value in record["params"].items()}
         shown |= {f"{stage}/{name}": value for name, value in record["source_tags"].items() if name.startswith(SOURCE)}
+        made = parent.data.tags.get(OUTPUT + stage)
+        if made is not None:
+            shown[f"{OUTPUT}{stage}{EARLIER}{made[:DIGITS]}"] = made
         unlike = {name: value for name, value in shown.items() if parent.data.tags.get(name) != value}
         self._set_tags(runs[0], {as_key(name): value for name, value in unlike.items()} | {JOINED + stage: first})
         self._remember(runs=tuple(runs))

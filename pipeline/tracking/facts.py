@@ -70,10 +70,9 @@ def source_texts(facts: lineage.StageFacts | None, git: lineage.GitFacts | None)
     lock = lineage.code_root() / lineage.LOCK
     if facts is not None and lock.exists():
         texts["lineage/dvc.lock"] = lock.read_text(encoding="utf-8")
-    if git is not None and git.diff:
+    if git is not None:  # even empty: they replace those of an earlier try, or of a stage that is repeated
         texts["lineage/uncommitted.patch"] = git.diff
-    if git is not None and git.left_out:
-        texts["lineage/uncommitted_left_out.txt"] = "\n".join(git.left_out) + "\n"
+        texts["lineage/uncommitted_left_out.txt"] = "".join(f"{path}\n" for path in git.left_out)
     return texts
 
 

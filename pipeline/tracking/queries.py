@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ from pipeline.errors import InputError
 from pipeline.tracking.addresses import store_address
 from pipeline.tracking.client import MlflowException, MlflowRun
 from pipeline.tracking.facts import as_text
-from pipeline.tracking.run import OUTPUT
-from pipeline.tracking.store import KEY, Store, explain
+from pipeline.tracking.makers import Maker, makers_of_file, makers_of_folder, own_stage
+from pipeline.tracking.store import KEY, PARENT, Store, explain
 from pipeline.tracking.views import View
 
 
@@ -28,6 +28,8 @@ class RunRecord(NamedTuple):
         figures: The latest value of each metric.
         tags: All tags.
         seconds: From its start to its end; None while it runs.
+        joined: The evaluation or synthesis that is meant, which has written to this run; "" for the training itself.
+        parent: Id of the training's run, where this is one below it; "" otherwise.
     """
 
     run_id: str
@@ -37,13 +39,15 @@ class RunRecord(NamedTuple):
     figures: dict[str, float]
     tags: dict[str, str]
     seconds: float | None
+    joined: str
+    parent: str
 
 
 def find_run(text: str) -> RunRecord:
     """The run that `text` means.
 
     A run-id file, a run id, a key, the beginning of one, a name that only one run has, what a stage has made (a model
-    folder, a sample) or a copy of such a folder, or a stage in dvc.lock ("train_wayback", "v1:train_wayback").
+    folder, a sound) or a copy of it anywhere, or a stage in dvc.lock ("train_wayback", "v1:train_wayback").
 
     Raises:
         InputError: There is no such run, there are several, or the store does not answer.
@@ -51,11 +55,11 @@ def find_run(text: str) -> RunRecord:
     with _answering() as store:
         found = _matches(store, text)
     if len(found) != 1:
-        names = ", ".join(f"{run.info.run_id} ({run.info.run_name})" for run in found[:5])
+        names = ", ".join(f"{run.info.run_id} ({run.info.run_name})" for run, _ in found[:5])
         raise InputError(
             f"{text} means {'several runs: ' + names if found else 'no run'}; give a run id from the MLflow UI"
         )
-    return _record(found[0])
+    return _record(*found[0])
 
 
 def open_store() -> Store:
@@ -122,44 +126,36 @@ def all_params(record: RunRecord) -> dict[str, Any]:
     return record.params | {name: as_text(value) for name, value in declared.items()}
 
 
-def _matches(store: Store, text: str) -> list[MlflowRun]:
+def _matches(store: Store, text: str) -> list[tuple[MlflowRun, str]]:
+    """The runs that a text can mean, and the joined stage where it means the work of one."""
     runs = store.client.search_runs([store.experiment_id], max_results=5000)
     path = Path(text)
     if path.exists():
-        return _of_path(path, runs)
+        return [(maker.run, maker.stage) for maker in _of_path(path, runs, store)]
     exact = [run for run in runs if text in (run.info.run_id, run.data.tags.get(KEY))]
     begins = [run for run in runs if run.info.run_id.startswith(text) or run.data.tags.get(KEY, "").startswith(text)]
-    return exact or begins or _of_lock(text, runs) or [run for run in runs if run.info.run_name == text]
+    found = exact or begins or _of_lock(text, runs) or [run for run in runs if run.info.run_name == text]
+    return [(run, run.data.tags.get("dvc.stage", "") if PARENT in run.data.tags else "") for run in found]
 
 
-def _of_path(path: Path, runs: list[MlflowRun]) -> list[MlflowRun]:
-    """The run of a run-id file, or of the output folder that the path is or lies in."""
+def _of_path(path: Path, runs: list[MlflowRun], store: Store) -> list[Maker]:
+    """Who made the output folder that the path is or lies in, or a file of the same bytes; the run of a run-id file."""
     key = _run_key(path)
     if key is not None:
-        return [run for run in runs if run.data.tags.get(KEY) == key]
+        return [Maker(run, own_stage(run), "") for run in runs if run.data.tags.get(KEY) == key]
     for folder in _around(path.resolve()):
-        made = _makers(lineage.path_md5(folder, folder), runs)
+        made = makers_of_folder(lineage.path_md5(folder, folder), runs)
         if made:
             named = _run_key(folder.parent / "runs" / f"{folder.name}.json")
-            return [run for run in made if run.data.tags.get(KEY) == named] or made[:1]
-    return []
+            return [maker for maker in made if maker.run.data.tags.get(KEY) == named] or made[:1]
+    return makers_of_file(path, runs, store.client) if path.is_file() else []
 
 
 def _around(path: Path) -> list[Path]:
-    """The folder that the path is or lies in, and those above it in this checkout's `data`."""
-    first = path if path.is_dir() else path.parent
+    """The folder that the path is, and those that it lies in within this checkout's `data`."""
     data = lineage.code_root().resolve() / "data"
-    return [first, *(folder for folder in first.parents if folder.is_relative_to(data) and folder != data)]
-
-
-def _makers(md5: str | None, runs: list[MlflowRun]) -> list[MlflowRun]:
-    """The runs that made a folder with this hash, the newest first: repeated trainings make the same."""
-    made = [run for run in runs if md5 in _outputs(run.data.tags).values()]
-    return sorted(made, key=lambda run: -run.info.start_time)
-
-
-def _outputs(tags: Mapping[str, str]) -> dict[str, str]:
-    return {name.removeprefix(OUTPUT): md5 for name, md5 in tags.items() if name.startswith(OUTPUT)}
+    inside = [folder for folder in path.parents if folder.is_relative_to(data) and folder != data]
+    return [path, *inside] if path.is_dir() else inside
 
 
 def _run_key(path: Path) -> str | None:
@@ -187,9 +183,12 @@ def _of_lock(text: str, runs: list[MlflowRun]) -> list[MlflowRun]:
     return sorted(made, key=lambda run: -run.info.start_time)[:1]
 
 
-def _record(run: MlflowRun) -> RunRecord:
-    joined = {name.partition("/params/")[2]: value for name, value in run.data.tags.items() if "/params/" in name}
-    params = joined | run.data.params
+def _record(run: MlflowRun, joined: str) -> RunRecord:
+    others = {name.partition("/params/")[2]: value for name, value in run.data.tags.items() if "/params/" in name}
+    params = others | run.data.params
     info, ended = run.info, run.info.end_time
     seconds = (ended - info.start_time) / 1000.0 if ended else None
-    return RunRecord(info.run_id, info.run_name, info.status, params, run.data.metrics, run.data.tags, seconds)
+    tags, figures = run.data.tags, run.data.metrics
+    return RunRecord(
+        info.run_id, info.run_name, info.status, params, figures, tags, seconds, joined, tags.get(PARENT, "")
+    )

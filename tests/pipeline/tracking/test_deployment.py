@@ -1,5 +1,6 @@
 """MLflow on PostgreSQL and S3 behind passwords, as docs/deployment.md says: four writers at once, nothing lost."""
 
+import base64
 import importlib.util
 import os
 import pwd
@@ -195,7 +196,8 @@ def test_four_writers_at_once_lose_nothing_and_no_password_is_kept_anywhere(
         for path in folder.rglob("*")
         if path.is_file()
     ]
-    secrets = [*SECRETS.values(), TRAINER["MLFLOW_TRACKING_PASSWORD"]]
+    login = base64.b64encode(":".join(TRAINER.values()).encode()).decode()
+    secrets = [*SECRETS.values(), TRAINER["MLFLOW_TRACKING_PASSWORD"], login]
     assert [secret for secret in secrets if any(secret in text for text in told)] == []
 
 

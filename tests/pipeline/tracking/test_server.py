@@ -17,7 +17,7 @@ def test_a_training_without_its_server_succeeds_and_says_what_waits_and_sync_del
     address = {"MLFLOW_TRACKING_URI": server.address, "REPRISE_TRACKING_TIMEOUT": "1.0"}
     code, output = repository.train(**address)
     assert code == 0
-    assert "40 values and 4 files wait to be delivered to MLflow (no server answers at that address)" in output
+    assert "40 values and 6 files wait to be delivered to MLflow (no server answers at that address)" in output
     assert "'make sync' or the next run delivers them" in output
     assert (repository.root / "data" / "runs" / "train_toy.json").read_text().count("null") == 1
 
@@ -91,7 +91,7 @@ def test_sync_fails_and_says_why_while_something_still_waits(repository, server)
     repository.train(**address)
     code, output = repository.command("pipeline.sync", **address)
     assert code == 1
-    assert output.startswith("1 journals wait, with 40 values and 4 files\n0 delivered, 1 still wait\n")
+    assert output.startswith("1 journals wait, with 40 values and 6 files\n0 delivered, 1 still wait\n")
     assert output.endswith("error: no server answers at that address\n")
 
 
