@@ -153,8 +153,9 @@ def test_a_restored_training_gives_the_same_bits(history, tmp_path, name):
 def follow(repository: Repository, line: str) -> str:
     """What a command line prints that a user was told, in a shell that has no settings of the tests."""
     environment = {name: value for name, value in repository.environment().items() if name != "REPRISE_PYTHON"}
+    command = ["bash", "-c", line]
     return subprocess.run(
-        ["bash", "-c", line], cwd="/", env=environment, check=True, capture_output=True, text=True
+        command, cwd="/", env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ).stdout
 
 
